@@ -1,0 +1,63 @@
+"""The value of an operator schema: what ``notation.op_schema`` parses to, and prints back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class AliasSet:
+    """``(a!)``, ``(a -> *)``, ``(a! -> a|b)``, or the bare ``!`` (then ``bare`` is true and ``before`` is empty)."""
+
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    mutated: bool = False
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaType:
+    """A type: ``base`` name, alias set, and the ``suffixes`` in written order (``"?"``, ``"[]"``, ``"[3]"``).
+
+    The alias set stands after the suffix number ``alias_at`` (0: directly behind the base name). A tuple type
+    ``(int, Tensor)`` has ``base == "tuple"`` and its members in ``items``; ``Dict(str, int)`` likewise with
+    ``base == "Dict"``.
+    """
+
+    base: str
+    suffixes: tuple[str, ...] = ()
+    alias: AliasSet | None = None
+    alias_at: int = 0
+    items: tuple["SchemaType", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaArgument:
+    """One argument. ``default`` is the literal's text as written, or None."""
+
+    type: SchemaType
+    name: str
+    default: str | None = None
+    kwarg_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaReturn:
+    """One returned value; ``name`` is None when the schema gives none."""
+
+    type: SchemaType
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpSchema:
+    """``namespace::name.overload(arguments) -> returns``. ``returns_tuple`` keeps ``-> (Tensor)`` from ``-> Tensor``."""
+
+    name: str
+    arguments: tuple[SchemaArgument, ...]
+    returns: tuple[SchemaReturn, ...]
+    namespace: str | None = None
+    overload: str | None = None
+    vararg: bool = False
+    varret: bool = False
+    returns_tuple: bool = False

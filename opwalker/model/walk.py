@@ -1,0 +1,347 @@
+"""The answer to ``ops``, ``walk`` and ``kernels``. Field names and nesting are those of the JSON contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in the source: ``line`` to ``end_line``, 1-based, both included."""
+
+    file: str
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A link that could not be made: what kind of link, where, and why."""
+
+    kind: str
+    span: Span | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    name: str
+    version: str | None = None
+    revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostRef:
+    file: str
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpDef:
+    """One definition of an op. ``builds`` are the kinds of build whose targets compile it, None when unknown."""
+
+    file: str
+    line: int
+    condition: str | None = None
+    builds: tuple[str, ...] | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpImpl:
+    """One implementation entry. ``line`` is the registration's; ``host`` the function's definition, if it is here."""
+
+    key: str | None
+    function: str | None
+    file: str
+    line: int
+    condition: str | None = None
+    host: HostRef | None = None
+    builds: tuple[str, ...] | None = None
+    certainty: str = "proved"
+
+
+@dataclass(frozen=True, slots=True)
+class PythonRef:
+    file: str
+    line: int
+    function: str | None = None
+    callee: str | None = None
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    name: str
+    type: str
+    mutated: bool = False
+    alias: str | None = None
+    optional: bool = False
+    default: str | None = None
+    kwarg_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    type: str
+    name: str | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operator under whatever binding: see ``kind`` in the contract. ``signature`` is set where ``schema`` is not."""
+
+    name: str
+    kind: str
+    schema: str | None
+    signature: str | None = None
+    arguments: tuple[Argument, ...] = ()
+    returns: tuple[Returned, ...] = ()
+    tags: tuple[str, ...] = ()
+    defs: tuple[OpDef, ...] = ()
+    impls: tuple[OpImpl, ...] = ()
+    fake: tuple[PythonRef, ...] = ()
+    python: tuple[PythonRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpsResult:
+    source: SourceInfo
+    ops: tuple[Op, ...]
+    gaps: tuple[Gap, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterFact:
+    """A C++ parameter. ``argument`` is the schema argument at the same place; shapes come from comments."""
+
+    name: str
+    type: str
+    argument: str | None = None
+    shape: tuple[str, ...] | None = None
+    shape_text: str | None = None
+    shape_span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeFact:
+    name: str | None
+    value: str
+    type: str | None
+    narrowed: bool
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFact:
+    kind: str
+    condition: str
+    message: str | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class GuardFact:
+    type: str
+    of: str | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFact:
+    value: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContiguousFact:
+    tensor: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host function and what its body says, in source order. ``file`` holds for every ``line`` in it."""
+
+    name: str
+    file: str
+    line: int
+    end_line: int
+    parameters: tuple[ParameterFact, ...] = ()
+    sizes: tuple[SizeFact, ...] = ()
+    strides: tuple[SizeFact, ...] = ()
+    checks: tuple[CheckFact, ...] = ()
+    guards: tuple[GuardFact, ...] = ()
+    streams: tuple[StreamFact, ...] = ()
+    contiguous_calls: tuple[ContiguousFact, ...] = ()
+    signature: str | None = None
+    condition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """A dispatch macro in use: where, on which run-time value, what name each branch binds and to which values."""
+
+    macro: str
+    file: str
+    line: int
+    on: str | None
+    binds: str | None
+    values: tuple[str, ...] = ()
+    defined_at: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A function on the way from the host function to a launch; ``line`` is where the next step is called."""
+
+    function: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel launch. ``file``/``line`` are where its text stands (in a macro body: there); ``used_at`` where the
+    outermost macro that holds it is used; ``macros`` the macros between, outermost first."""
+
+    kernel: str
+    file: str
+    line: int
+    style: str
+    grid: str | None = None
+    block: str | None = None
+    shared: str | None = None
+    stream: str | None = None
+    template_arguments: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    complete: bool = False
+    path: tuple[PathStep, ...] = ()
+    certainty: str = "matched"
+    used_at: Span | None = None
+    macros: tuple[str, ...] = ()
+    condition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LineFact:
+    """``{"call"|"condition"|"text": …, "line"}`` facts of a kernel body; ``what`` holds the text."""
+
+    what: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    name: str
+    file: str
+    line: int
+    end_line: int
+    template_parameters: tuple[str, ...] = ()
+    parameters: tuple[ParameterFact, ...] = ()
+    launch_bounds: str | None = None
+    shared_memory: tuple[str, ...] = ()
+    if_constexpr: tuple[LineFact, ...] = ()
+    barriers: tuple[LineFact, ...] = ()
+    atomics: tuple[LineFact, ...] = ()
+    inline_asm: tuple[LineFact, ...] = ()
+    vector_accesses: tuple[LineFact, ...] = ()
+    device_functions: tuple[str, ...] = ()
+    condition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """The end of a path that is no kernel of this source: ``library``, ``memory``, ``host`` or ``torch``."""
+
+    kind: str
+    name: str
+    file: str
+    line: int
+    path: tuple[PathStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    key: str | None
+    certainty: str
+    host: Host | None
+    dispatch: tuple[Dispatch, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
+    terminals: tuple[Terminal, ...] = ()
+    builds: tuple[str, ...] | None = None
+    condition: str | None = None
+    registered_at: Span | None = None
+    python: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceFact:
+    text: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    guards: tuple[PlaceFact, ...] = ()
+    allocations: tuple[PlaceFact, ...] = ()
+    frees: tuple[PlaceFact, ...] = ()
+    callbacks: tuple[PlaceFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPoint:
+    kind: str
+    text: str
+    protects: str | None
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRef:
+    id: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The whole path of one op. ``entry`` stands in for ``op`` where what is walked is no op."""
+
+    source: SourceInfo
+    op: Op | None
+    python: tuple[PythonRef, ...] = ()
+    implementations: tuple[Implementation, ...] = ()
+    ownership: Ownership = field(default_factory=Ownership)
+    synchronisation: tuple[SyncPoint, ...] = ()
+    patterns: tuple[PatternRef, ...] = ()
+    reference_kernel: str | None = None
+    gaps: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEntry:
+    name: str
+    file: str
+    line: int
+    ops: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    complete: bool = False
+    why_incomplete: str | None = None
+    condition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsResult:
+    source: SourceInfo
+    kernels: tuple[KernelEntry, ...]
+    gaps: tuple[Gap, ...] = ()
+    format: int = 1
