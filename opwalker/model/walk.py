@@ -108,10 +108,10 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class OpsResult:
+    format: int = field(default=1, kw_only=True)
     source: SourceInfo
     ops: tuple[Op, ...]
     gaps: tuple[Gap, ...] = ()
-    format: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +227,26 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class LineFact:
-    """``{"call"|"condition"|"text": …, "line"}`` facts of a kernel body; ``what`` holds the text."""
+class BarrierFact:
+    """A barrier or warp synchronisation that a kernel body calls (``"__syncthreads()"``)."""
 
-    what: str
+    call: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConstexprFact:
+    """An ``if constexpr`` of a kernel body."""
+
+    condition: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextFact:
+    """An atomic, a piece of inline assembly or a vector access of a kernel body, as written."""
+
+    text: str
     line: int
 
 
@@ -244,11 +260,11 @@ class Kernel:
     parameters: tuple[ParameterFact, ...] = ()
     launch_bounds: str | None = None
     shared_memory: tuple[str, ...] = ()
-    if_constexpr: tuple[LineFact, ...] = ()
-    barriers: tuple[LineFact, ...] = ()
-    atomics: tuple[LineFact, ...] = ()
-    inline_asm: tuple[LineFact, ...] = ()
-    vector_accesses: tuple[LineFact, ...] = ()
+    if_constexpr: tuple[ConstexprFact, ...] = ()
+    barriers: tuple[BarrierFact, ...] = ()
+    atomics: tuple[TextFact, ...] = ()
+    inline_asm: tuple[TextFact, ...] = ()
+    vector_accesses: tuple[TextFact, ...] = ()
     device_functions: tuple[str, ...] = ()
     condition: str | None = None
 
@@ -311,9 +327,21 @@ class PatternRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """The whole path of one op. ``entry`` stands in for ``op`` where what is walked is no op."""
+class Entry:
+    """What is walked where it is no op: ``kind`` is ``file``, ``function``, ``class`` or ``kernel``."""
 
+    kind: str
+    name: str
+    file: str
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The whole path of one op. Where what is walked is no op, ``op`` is None and ``entry`` stands in for it."""
+
+    format: int = field(default=1, kw_only=True)
     source: SourceInfo
     op: Op | None
     python: tuple[PythonRef, ...] = ()
@@ -324,7 +352,7 @@ class Walk:
     reference_kernel: str | None = None
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
-    format: int = 1
+    entry: Entry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +369,7 @@ class KernelEntry:
 
 @dataclass(frozen=True, slots=True)
 class KernelsResult:
+    format: int = field(default=1, kw_only=True)
     source: SourceInfo
     kernels: tuple[KernelEntry, ...]
     gaps: tuple[Gap, ...] = ()
-    format: int = 1
