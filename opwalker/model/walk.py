@@ -108,10 +108,14 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class OpsResult:
+    """``files_read`` and ``looked_for`` (``"TORCH_LIBRARY"``, ``"PYBIND11_MODULE"``, …) let an empty list say so."""
+
     format: int = field(default=1, kw_only=True)
     source: SourceInfo
     ops: tuple[Op, ...]
     gaps: tuple[Gap, ...] = ()
+    files_read: int | None = None
+    looked_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
