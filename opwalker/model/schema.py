@@ -21,7 +21,8 @@ class SchemaType:
 
     The alias set stands after the suffix number ``alias_at`` (0: directly behind the base name). A tuple type
     ``(int, Tensor)`` has ``base == "tuple"`` and its members in ``items``; ``Dict(str, int)`` likewise with
-    ``base == "Dict"``.
+    ``base == "Dict"``, and so do ``Future(t)``, ``Await(t)``, ``RRef(t)`` and ``Union(int, str)``. Further alias sets,
+    ``Tensor(a!)[](b)``, are in ``more_aliases`` with their places.
     """
 
     base: str
@@ -29,6 +30,7 @@ class SchemaType:
     alias: AliasSet | None = None
     alias_at: int = 0
     items: tuple["SchemaType", ...] = ()
+    more_aliases: tuple[tuple[int, AliasSet], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,419 @@
+"""Declarations at namespace and class level, collected while ``cpp_scan`` walks the scopes.
+
+In: the span of one declaration and how it ended. Out: entries in the lists of ``Declarations``. A declaration that is
+met again in another preprocessor branch is entered once, by its offset.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from opwalker.facts.cpp_heads import (
+    FunctionHead, match_angle, match_bracket, parse_function, parse_parameters, split_commas, strip_templates,
+)
+from opwalker.facts.cpp_text import Blanked, Conditionals, Group
+from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, Parameter, Variable
+
+ANONYMOUS = "(anonymous namespace)"
+
+_NAMESPACE = re.compile(r"(?:inline\s+)?namespace\b\s*(?:\[\[[^\]]*\]\]\s*)?((?:inline\s+)?[\w:]*(?:\s*::\s*(?:inline\s+)?\w+)*)\s*(?:__attribute__\s*\(.*\)\s*)?\Z", re.DOTALL)
+_LINKAGE = re.compile(r'extern\s*"[^"]*"\s*\Z')
+_CLASS = re.compile(r"(?:typedef\s+)?(class|struct|union)\b")
+_ENUM = re.compile(r"(?:typedef\s+)?enum\b\s*(class\b|struct\b)?\s*(?:\[\[[^\]]*\]\]\s*)?([\w:]*)\s*(?::\s*([\w:\s]+?))?\s*\Z")
+_USING = re.compile(r"using\s+([A-Za-z_]\w*)\s*(?:\[\[[^\]]*\]\]\s*)?=\s*(.*)\Z", re.DOTALL)
+_USING_NAMESPACE = re.compile(r"using\s+namespace\s+([\w:\s]+)\Z")
+_USING_NAME = re.compile(r"using\s+(?:typename\s+)?([\w:\s<>,]+)\Z")
+_NAMESPACE_ALIAS = re.compile(r"namespace\s+(\w+)\s*=\s*([\w:\s]+)\Z")
+_TYPEDEF = re.compile(r"typedef\s+(.*?)([A-Za-z_]\w*)\s*((?:\[[^\]]*\])*)\Z", re.DOTALL)
+_MACRO_USE = re.compile(r"\s*([A-Za-z_]\w*)\s*(\()?")
+_BARE_USE = re.compile(r"\s*([A-Z_][A-Z0-9_]{2,})\s*\Z")
+_KEYWORDS = frozenset(
+    "if for while switch return else do case goto delete new throw static_assert sizeof using typedef namespace template "
+    "class struct union enum public private protected default break continue try catch friend operator extern const "
+    "constexpr static inline virtual void int bool char float double auto unsigned signed long short typename".split()
+)
+_VARIABLE = re.compile(r"(.*?)([A-Za-z_~][\w:]*)\s*(<[^;]*>)?\s*((?:\[[^\]]*\]\s*)*)\Z", re.DOTALL)
+_ATTRIBUTE_MACROS = re.compile(r"\s*(?:__attribute__|__declspec|alignas|__align__|__launch_bounds__|static_assert|decltype|asm|__asm__)\b")
+
+
+@dataclass(slots=True)
+class Head:
+    """A ``{`` that opened something: ``kind`` is scope, class, enum, variable, function, block or other."""
+
+    kind: str
+    scope: tuple[str, ...] = ()
+    name: str = ""
+    start: int = 0
+    entry: object = None
+
+
+class Declarations:
+    """Collects a file's declarations."""
+
+    def __init__(self, blanked: Blanked, conditionals: Conditionals) -> None:
+        self._blanked = blanked
+        self._conditionals = conditionals
+        self._seen: set[tuple[int, str]] = set()
+        self.functions: list[Function] = []
+        self.classes: list[ClassDef] = []
+        self.enums: list[EnumDef] = []
+        self.aliases: list[Alias] = []
+        self.variables: list[Variable] = []
+        self.invocations: list[Invocation] = []
+
+    def forget(self, groups: list[Group]) -> None:
+        """Drop everything: the file is read again with the branches of ``groups`` apart."""
+        del groups
+        for entries in (self.functions, self.classes, self.enums, self.aliases, self.variables, self.invocations):
+            entries.clear()
+        self._seen.clear()
+
+    def _new(self, offset: int, kind: str) -> bool:
+        key = (offset, kind)
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
+
+    def is_initialiser(self, text: str, start: int, brace: int) -> bool:
+        """Whether a ``{`` at depth 0 opens an initialiser (``= {``, ``x{``, ``: member{``) and not a body."""
+        head = text[_skip_blanks(text, start, brace):brace]
+        stripped = head.rstrip()
+        if not stripped:
+            return False
+        last = stripped[-1]
+        if last in "=,":
+            return True
+        begin, _, _ = strip_templates(head)
+        core = head[begin:]
+        if last not in ")}>" and not (last.isalnum() or last == "_"):
+            return False
+        if re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", _flat(core)) and "operator" not in core:
+            return True
+        if last == ")" or last == "}":
+            return False
+        # `Foo() : a(1), b{` opens a member initialiser; `enum E : int {` and `class A : B {` do not.
+        return bool(re.search(r"\)\s*(?:noexcept\s*(?:\([^()]*\)\s*)?)?:(?!:)", core)) and last not in ")}"
+
+    def statement(self, text: str, start: int, stop: int, scope: tuple[str, ...], class_name: str | None) -> None:
+        """A declaration that ended in ``;``."""
+        start = _skip_blanks(text, start, stop)
+        start = self._peel(text, start, stop, scope)
+        head = text[start:stop]
+        stripped = head.strip()
+        if not stripped:
+            return
+        offset = start + len(head) - len(head.lstrip())
+        begin, template, bare = strip_templates(head)
+        core = head[begin:].strip()
+        if self._alias(core, template, offset, scope):
+            return
+        if core.startswith(("friend ", "static_assert", "asm", "return ", "extern template")) and not core.startswith("friend "):
+            if not core.startswith("extern template"):
+                return
+        if _CLASS.match(core) and "(" not in core and "=" not in core:
+            return  # forward declaration, or explicit instantiation of a class
+        parsed = parse_function(head, class_name)
+        if parsed is not None and self._is_declaration(head, parsed):
+            self._function(text, start, parsed, scope, class_name, 0, 0)
+            return
+        use = _MACRO_USE.match(core)
+        if use and use.group(2) and use.group(1) not in _KEYWORDS and not bare:
+            close = match_bracket(core, use.end() - 1)
+            if close == len(core):
+                self._invocation(text, start + begin, use.group(1), scope, stop)
+                return
+        self.variable(text, start, stop, scope)
+
+    def loose(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
+        """Text before a closing brace or the end of the file: macro uses without a semicolon."""
+        start = self._peel(text, start, stop, scope)
+        bare = _BARE_USE.match(text, start, stop)
+        if bare:
+            self._enter_invocation(bare.group(1), None, scope, bare.start(1), bare.end(1), 0, 0)
+
+    def _is_declaration(self, head: str, parsed: FunctionHead) -> bool:
+        """`int x(3);` is a variable; `int f(int);` and `f<int>(x)` as explicit instantiation are functions."""
+        inside = head[parsed.parameters_start:parsed.parameters_end].strip()
+        if not inside or "explicit_instantiation" in parsed.flags or "extern_template" in parsed.flags:
+            return True
+        return not re.match(r"[\d\"'.-]|\w+\s*\(|\w+\.\w", inside)
+
+    def _peel(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> int:
+        """Take leading macro uses without semicolon off a declaration: ``INSTANTIATE(x)`` before ``void f()``."""
+        while True:
+            use = _MACRO_USE.match(text, start, stop)
+            if use is None or use.group(1) in _KEYWORDS:
+                return start
+            if use.group(2):
+                if _ATTRIBUTE_MACROS.match(text, start):
+                    return start
+                close = match_bracket(text, use.end() - 1, stop)
+                end = close
+            else:
+                if not re.fullmatch(r"[A-Z_][A-Z0-9_]{2,}", use.group(1)):
+                    return start
+                close = use.end(1)
+                end = close
+            if close < 0:
+                return start
+            rest = re.compile(r"[ \t]*(\n)?\s*").match(text, close, stop)
+            if rest.end() >= stop or not rest.group(1):
+                return start
+            following = text[rest.end(): min(stop, rest.end() + 2)]
+            if not (following[0].isalpha() or following[0] in "_["):
+                return start
+            self._enter_invocation(use.group(1), self._arguments(text, use, close) if use.group(2) else None,
+                                   scope, use.start(1), end, 0, 0)
+            start = close
+
+    def _arguments(self, text: str, use: re.Match, close: int) -> tuple[str, ...]:
+        code = self._blanked.code
+        return tuple(" ".join(code[a:b].split()) for a, b in split_commas(text, use.end(), close - 1, angles=False))
+
+    def _invocation(self, text: str, start: int, name: str, scope: tuple[str, ...], stop: int) -> None:
+        use = _MACRO_USE.match(text, start, stop)
+        close = match_bracket(text, use.end() - 1, stop)
+        self._enter_invocation(name, self._arguments(text, use, close), scope, use.start(1), close, 0, 0)
+
+    def _enter_invocation(self, name, arguments, scope, offset, end, body_start, body_end) -> Invocation | None:
+        if not self._new(offset, "invocation"):
+            return None
+        entry = Invocation(
+            name, arguments, scope, offset, end, self._blanked.line(offset), body_start, body_end,
+            self._blanked.line(max(end, body_end) - 1), self._conditionals.at(offset))
+        self.invocations.append(entry)
+        return entry
+
+    def _alias(self, core: str, template: str | None, offset: int, scope: tuple[str, ...]) -> bool:
+        found = None
+        if core.startswith("using"):
+            if match := _USING.match(core):
+                found = ("type", match.group(1), match.group(2))
+            elif match := _USING_NAMESPACE.match(core):
+                found = ("directive", "", match.group(1))
+            elif match := _USING_NAME.match(core):
+                target = match.group(1)
+                found = ("using", target.split("<")[0].split("::")[-1].strip(), target)
+        elif core.startswith("namespace"):
+            if match := _NAMESPACE_ALIAS.match(core):
+                found = ("namespace", match.group(1), match.group(2))
+        elif core.startswith("typedef"):
+            pointer = re.match(r"typedef\s+(.*?\(\s*[\w:]*\*\s*)([A-Za-z_]\w*)(\s*\).*)\Z", core, re.DOTALL)
+            if pointer:
+                found = ("type", pointer.group(2), pointer.group(1) + pointer.group(3))
+            elif match := _TYPEDEF.match(core):
+                found = ("type", match.group(2), match.group(1) + match.group(3))
+        if found is None:
+            return core.startswith("using") or core.startswith("typedef")
+        if self._new(offset, "alias"):
+            self.aliases.append(Alias(found[0], found[1], scope, " ".join(found[2].split()), template, offset,
+                                      self._blanked.line(offset), self._conditionals.at(offset)))
+        return True
+
+    def variable(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
+        """A variable's declaration with or without initialiser."""
+        head = text[start:stop]
+        begin, template, bare = strip_templates(head)
+        core = head[begin:]
+        if bare or not core.strip():
+            return
+        flat = _flat(core)
+        equals = re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", flat)
+        brace = flat.find("{")
+        cut = min((x for x in (equals.start() if equals else -1, brace) if x >= 0), default=len(core))
+        paren = flat.find("(")
+        if 0 <= paren < cut and not re.search(r"\b(alignas|__align__|__attribute__|decltype)\s*\Z", flat[:paren]):
+            cut = paren
+        left = re.sub(r"\b(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)", " ", core[:cut]).strip()
+        match = _VARIABLE.match(left)
+        if match is None or not match.group(1).strip() or match.group(2).split("::")[-1] in _KEYWORDS:
+            return
+        type_text = " ".join(match.group(1).split())
+        if type_text.endswith(("::", ".", ",")) or type_text in ("return", "goto", "delete", "throw", "else"):
+            return
+        offset = start + len(head) - len(head.lstrip())
+        if not self._new(offset, "variable"):
+            return
+        value_at = start + begin + (cut + 1 if equals and equals.start() == cut else cut)
+        value = " ".join(self._blanked.code[value_at:stop].split()) or None
+        words = set(re.findall(r"\w+", type_text))
+        cleaned = re.sub(r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b", "", type_text)
+        name = match.group(2).split("::")[-1]
+        self.variables.append(Variable(
+            name, (*scope, *match.group(2).split("::")[:-1]), " ".join(cleaned.split()) + "".join(match.group(4).split()),
+            value, bool(words & {"constexpr", "const", "__constant__"}), template, offset, self._blanked.line(offset),
+            self._conditionals.at(offset)))
+
+    def open_block(self, text: str, start: int, brace: int, scope: tuple[str, ...], class_name: str | None) -> Head:
+        """What a ``{`` opens, from the head before it."""
+        start = _skip_blanks(text, start, brace)
+        start = self._peel(text, start, brace, scope)
+        head = text[start:brace]
+        begin, template, _ = strip_templates(head)
+        core = head[begin:].strip()
+        offset = start + len(head) - len(head.lstrip())
+        if match := _NAMESPACE.match(core):
+            parts = [p.replace("inline", "").strip() if p.strip().startswith("inline ") else p.strip()
+                     for p in match.group(1).split("::") if p.strip()]
+            return Head("scope", (*scope, *(parts or [ANONYMOUS])))
+        if _LINKAGE.match(self._blanked.code[offset:brace].strip()):
+            return Head("scope", scope)
+        if match := _ENUM.match(core):
+            return Head("enum", scope, match.group(2).split("::")[-1], offset, match)
+        if match := _CLASS.match(core):
+            made = self._class_head(core, match.group(1))
+            if made:
+                name, specialisation, bases = made
+                entry = (name, match.group(1), specialisation, bases, template)
+                return Head("class", (*scope, name), name, offset, entry)
+        parsed = parse_function(head, class_name)
+        if parsed is not None:
+            entry = self._function(text, start, parsed, scope, class_name, brace, brace)
+            return Head("function", scope, parsed.name, offset, entry)
+        use = _MACRO_USE.match(text, start, brace)
+        if use and use.group(2) and use.group(1) not in _KEYWORDS:
+            close = match_bracket(text, use.end() - 1, brace)
+            if close > 0:
+                entry = self._enter_invocation(use.group(1), self._arguments(text, use, close), scope, use.start(1), close, brace, brace)
+                return Head("block", scope, use.group(1), offset, entry)
+        if re.match(r"[\w:<>,\s*&]+\Z", core) and len(core.split()) > 1:
+            return Head("variable", scope, "", offset)
+        return Head("other", scope, "", offset)
+
+    def _class_head(self, core: str, kind: str) -> tuple[str, str | None, tuple[str, ...]] | None:
+        text = core[core.index(kind) + len(kind):]
+        text = re.sub(r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", text)
+        text = re.sub(r"\[\[[^\]]*\]\]", " ", text).strip()
+        bases: tuple[str, ...] = ()
+        colon = re.search(r"(?<!:):(?!:)", _flat(text))
+        if colon:
+            bases = tuple(" ".join(re.sub(r"\b(?:public|private|protected|virtual)\b", "", text[a:b]).split())
+                          for a, b in split_commas(text, colon.end()))
+            text = text[: colon.start()].rstrip()
+        text = re.sub(r"\bfinal\s*\Z", "", text).rstrip()
+        specialisation = None
+        if text.endswith(">"):
+            opened = text.find("<")
+            if opened < 0 or match_angle(text, opened) != len(text):
+                return None
+            specialisation = " ".join(text[opened + 1: -1].split())
+            text = text[:opened].rstrip()
+        if "(" in text or "=" in text:
+            return None
+        words = text.split()
+        name = words[-1].split("::")[-1] if words else ""
+        if words and not re.fullmatch(r"[\w:]+", words[-1]):
+            return None
+        if len(words) > 2 or (len(words) == 2 and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", words[0])):
+            return None  # `struct X f() {` is no class head; one attribute macro before the name is
+        return name, specialisation, bases
+
+    def close_class(self, head: Head, brace: int, close: int) -> None:
+        """Enter a class whose body is ``[brace, close)``."""
+        name, kind, specialisation, bases, template = head.entry
+        if self._new(head.start, "class"):
+            line = self._blanked.line
+            self.classes.append(ClassDef(name, head.scope[:-1], kind, bases, template, specialisation, head.start,
+                                         line(head.start), brace, close, line(close - 1), self._conditionals.at(head.start)))
+
+    def close_enum(self, head: Head, text: str, brace: int, close: int) -> None:
+        """Enter an enumeration with its members."""
+        match = head.entry
+        members = []
+        for a, b in split_commas(text, brace + 1, close - 1, angles=False):
+            name, _, value = self._blanked.code[a:b].partition("=")
+            word = re.match(r"\s*(\w+)", name)
+            if word:
+                members.append((word.group(1), " ".join(value.split()) or None))
+        if self._new(head.start, "enum"):
+            self.enums.append(EnumDef(head.name, head.scope, bool(match.group(1)), match.group(3), tuple(members),
+                                      head.start, self._blanked.line(head.start), self._conditionals.at(head.start)))
+
+    def behind_class(self, text: str, close: int, stop: int, head: Head) -> None:
+        """``typedef struct {…} Name;`` names the class behind its body."""
+        word = re.match(r"\s*(\w+)\s*\Z", text[close:stop])
+        if word and text[head.start:head.start + 7] == "typedef" and not head.name and self._new(close, "alias"):
+            self.aliases.append(Alias("type", word.group(1), head.scope, word.group(1), None, close,
+                                      self._blanked.line(close), self._conditionals.at(close)))
+
+    def close_body(self, head: Head, brace: int, close: int) -> None:
+        """Give a function or block the body that was just measured."""
+        entry = head.entry
+        entries = self.functions if head.kind == "function" else self.invocations
+        if entry is None or head.kind == "other" or not entries or entries[-1] is not entry:
+            return
+        end_line = self._blanked.line(close - 1)
+        if isinstance(entry, Function):
+            entries[-1] = Function(
+                entry.name, entry.scope, entry.return_type, entry.parameters, entry.flags, entry.template,
+                entry.specialisation, entry.attributes, entry.offset, entry.line, entry.start_line, brace, close,
+                end_line, entry.condition, entry.class_depth)
+        else:
+            entries[-1] = Invocation(entry.name, entry.arguments, entry.scope, entry.offset, entry.end, entry.line,
+                                     brace, close, end_line, entry.condition)
+
+    def _function(self, text, start, parsed: FunctionHead, scope, class_name, body_start, body_end) -> Function | None:
+        offset = start + parsed.name_offset
+        if not self._new(offset, "function"):
+            return None
+        line = self._blanked.line
+        parameters = tuple(
+            Parameter(kind, name, default, start + a, start + b)
+            for kind, name, default, a, b in parse_parameters(
+                self._code_like(text, start, parsed), parsed.parameters_start, parsed.parameters_end))
+        flags = list(parsed.flags)
+        if class_name is not None:
+            flags.append("member")
+        if "extern_c" not in flags and 'extern "C"' in self._blanked.code[start:offset]:
+            flags.append("extern_c")
+        entry = Function(
+            parsed.name, (*scope, *parsed.qualifiers), parsed.return_type, parameters, tuple(dict.fromkeys(flags)),
+            parsed.template, parsed.specialisation, parsed.attributes, offset, line(offset),
+            line(start + parsed.start_offset), body_start, body_end, line(start + parsed.parameters_end),
+            self._conditionals.at(offset), 1 if class_name is not None else 0)
+        self.functions.append(entry)
+        return entry
+
+    def _code_like(self, text: str, start: int, parsed: FunctionHead) -> str:
+        """The head's text with string defaults kept but unselected branches still blank."""
+        end = start + parsed.parameters_end
+        piece = text[start:end]
+        if '"' not in piece:
+            return piece
+        code = self._blanked.code[start:end]
+        return "".join(c if p != " " or c == " " else (c if _in_string(piece, i) else p)
+                       for i, (c, p) in enumerate(zip(code, piece)))
+
+
+_SPACES = re.compile(r"\s*")
+
+
+def _skip_blanks(text: str, start: int, stop: int) -> int:
+    """Behind leading blanks: comments leave long ones, and every later step would cross them again."""
+    return _SPACES.match(text, start, stop).end()
+
+
+def _in_string(piece: str, at: int) -> bool:
+    return piece.count('"', 0, at) % 2 == 1
+
+
+def _flat(text: str) -> str:
+    """The text with everything inside angle brackets, parentheses and braces blanked, so that offsets stay true."""
+    out = list(text)
+    at = 0
+    while at < len(text):
+        char = text[at]
+        close = -1
+        if char in "([{":
+            close = match_bracket(text, at)
+        elif char == "<":
+            close = match_angle(text, at)
+        if close > 0:
+            for i in range(at + 1, close - 1):
+                out[i] = " "
+            at = close
+        else:
+            at += 1
+    return "".join(out)

@@ -1,0 +1,332 @@
+"""The structure of a C++/CUDA file: namespaces, classes, functions, macros, bindings, in every preprocessor branch.
+
+In: a ``SourceFile``. Out: ``CppFacts``. Bodies of functions are only measured here, not read; macros are not expanded.
+
+Why no parser: a kernel library's files do not parse as they stand (macros with unbalanced braces, branches that each
+open the same block, attributes between any two words). Here a declaration is what stands between two of ``; { }``, and
+a conditional whose branches cannot be read one after the other is read once per branch.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.facts.cpp_bindings import read_bindings
+from opwalker.facts.cpp_declarations import Declarations
+from opwalker.facts.cpp_heads import match_bracket
+from opwalker.facts.cpp_text import Blanked, Conditionals, Group, blank
+from opwalker.model.cpp import CppFacts, Include, MacroEvent
+from opwalker.model.source import Problem, SourceFile
+
+#: Nesting of scopes beyond which a file is given up: no real file comes near it.
+MAX_SCOPES = 200
+#: Branches of an exclusive conditional that are read; generated files have been seen with dozens.
+MAX_PASSES = 6
+
+_BRACE = re.compile(r"[{}]")
+_STOP = re.compile(r"[(){};\[\]]")
+_INCLUDE = re.compile(r'\s*(?:"([^"]+)"|<([^>]+)>)')
+_DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^)]*)\))?")
+_LABEL = re.compile(r"\s*(?:public|private|protected|signals|slots|Q_SIGNALS)\s*:(?!:)")
+
+
+def scan(source: SourceFile) -> CppFacts:
+    """Read one C++/CUDA file."""
+    blanked = blank(source.text)
+    conditionals = Conditionals(blanked)
+    problems = list(source.problems)
+    problems += [Problem("directive", text, blanked.line(at)) for text, at in conditionals.problems]
+    declarations = Declarations(blanked, conditionals)
+    reader = _Reader(blanked, conditionals, declarations, problems)
+    reader.read()
+    includes, macros = _directives(blanked, conditionals)
+    functions = tuple(declarations.functions)
+    invocations = tuple(declarations.invocations)
+    return CppFacts(
+        conditions=tuple(conditionals.conditions),
+        includes=includes,
+        macros=macros,
+        branches=conditionals.branches(),
+        functions=functions,
+        classes=tuple(declarations.classes),
+        enums=tuple(declarations.enums),
+        aliases=tuple(declarations.aliases),
+        variables=tuple(declarations.variables),
+        invocations=invocations,
+        bindings=read_bindings(blanked, conditionals, functions, invocations),
+        line_count=len(blanked.line_starts),
+        unread=reader.unread,
+        problems=tuple(problems),
+    )
+
+
+def names(facts: CppFacts) -> list[tuple[str, str]]:
+    """What a file defines or holds, for the table of names: ``(simple name, kind)``."""
+    out: dict[tuple[str, str], None] = {}
+    for function in facts.functions:
+        if "explicit_instantiation" in function.flags:
+            out[(function.name, "instantiation")] = None
+        elif function.is_definition:
+            out[(function.name, "kernel" if "global" in function.flags else "function")] = None
+        else:
+            out[(function.name, "declaration")] = None
+    for macro in facts.macros:
+        if macro.body is not None:
+            out[(macro.name, "macro")] = None
+    for made in facts.classes:
+        out[(made.name, "class")] = None
+    for enum in facts.enums:
+        out[(enum.name, "enum")] = None
+        for member, _ in enum.members:
+            out[(member, "enumerator")] = None
+    for alias in facts.aliases:
+        if alias.name:
+            out[(alias.name, "namespace_alias" if alias.kind == "namespace" else "alias")] = None
+    for variable in facts.variables:
+        out[(variable.name, "variable")] = None
+    for use in facts.invocations:
+        out[(use.name, "invocation")] = None
+    if facts.bindings:
+        out[("", "bindings")] = None
+    return list(out)
+
+
+def _directives(blanked: Blanked, conditionals: Conditionals) -> tuple[tuple[Include, ...], tuple[MacroEvent, ...]]:
+    includes: list[Include] = []
+    macros: list[MacroEvent] = []
+    for directive in blanked.directives:
+        if directive.name in ("include", "include_next", "import"):
+            match = _INCLUDE.match(directive.body)
+            if match:
+                includes.append(Include(
+                    match.group(1) or match.group(2), match.group(1) is None, directive.offset,
+                    blanked.line(directive.offset), conditionals.at(directive.offset)))
+        elif directive.name in ("define", "undef"):
+            match = _DEFINE.match(directive.body)
+            if match is None:
+                continue
+            line = blanked.line(directive.offset)
+            condition = conditionals.at(directive.offset)
+            if directive.name == "undef":
+                macros.append(MacroEvent(match.group(1), None, None, None, 0, directive.offset, line, line, condition))
+                continue
+            parameters, variadic = _macro_parameters(match.group(3)) if match.group(2) else (None, None)
+            end_line = blanked.line(max(directive.offset, directive.end - 1))
+            macros.append(MacroEvent(
+                match.group(1), parameters, variadic, directive.body[match.end():],
+                directive.body_offset + match.end(), directive.offset, line, end_line, condition))
+    return tuple(includes), tuple(macros)
+
+
+def _macro_parameters(text: str) -> tuple[tuple[str, ...], str | None]:
+    parameters: list[str] = []
+    variadic: str | None = None
+    for piece in text.split(","):
+        word = piece.strip()
+        if word == "...":
+            variadic = "__VA_ARGS__"
+        elif word.endswith("..."):
+            variadic = word[:-3].strip()
+        elif word:
+            parameters.append(word)
+    return tuple(parameters), variadic
+
+
+class _Reader:
+    """Walks the scopes of a file, once per branch where branches exclude each other."""
+
+    def __init__(self, blanked: Blanked, conditionals: Conditionals, declarations: Declarations, problems: list[Problem]) -> None:
+        self._blanked = blanked
+        self._conditionals = conditionals
+        self._declarations = declarations
+        self._problems = problems
+        self._text = blanked.plain
+        self._split: set[int] = set()  # starts of groups that split a declaration, found while reading
+        self.unread = 0
+
+    def read(self) -> None:
+        exclusive = [g for g in self._conditionals.groups if self._is_exclusive(g)]
+        self._text = self._select(exclusive, 0)
+        self._scope(0, len(self._text), (), None, 0)
+        split = [g for g in self._conditionals.groups if g.start in self._split and g not in exclusive]
+        if split:
+            exclusive = sorted(exclusive + split, key=lambda g: g.start)
+            self._declarations.forget(split)
+            self._text = self._select(exclusive, 0)
+            self._scope(0, len(self._text), (), None, 0)
+        passes = min(MAX_PASSES, max((max(2, len(g.branches)) for g in exclusive), default=1))
+        for number in range(1, passes):
+            self._text = self._select(exclusive, number)
+            self._scope(0, len(self._text), (), None, 0)
+
+    def _is_exclusive(self, group: Group) -> bool:
+        """Branches that open or close blocks cannot be read one after the other."""
+        text = self._blanked.plain
+        for branch in group.branches:
+            for opening, closing in ("{}", "()"):
+                if text.count(opening, branch.start, branch.end) != text.count(closing, branch.start, branch.end):
+                    return True
+        return False
+
+    def _select(self, groups: list[Group], number: int) -> str:
+        """The text in which each exclusive group shows one branch only.
+
+        Conditionals on the same term agree within a pass: what one opens, the other closes. A term met first decides
+        for its branch ``number``.
+        """
+        text = self._blanked.plain
+        if not groups:
+            return text
+        terms: dict[str, bool] = {}
+        pieces: list[str] = []
+        at = 0
+        for group in groups:
+            if group.start < at:
+                continue  # inside a branch that this pass leaves out
+            keep = self._branch(group, number, terms)
+            for position, branch in enumerate(group.branches):
+                if position != keep:
+                    pieces.append(text[at:branch.start])
+                    pieces.append(re.sub(r"[^\n]", " ", text[branch.start:branch.end]))
+                    at = branch.end
+        pieces.append(text[at:])
+        return "".join(pieces)
+
+    def _branch(self, group: Group, number: int, terms: dict[str, bool]) -> int:
+        """Which branch of a group a pass shows: -1 for none."""
+        conditions = self._conditionals.conditions
+        outer = len(conditions[group.branches[0].condition]) - 1
+        for position, branch in enumerate(group.branches):
+            own = conditions[branch.condition][outer:]
+            term = own[position] if position < len(own) else None
+            if term is None:
+                return position
+            key, wanted = (term[1:], False) if term.startswith("!") else (term, True)
+            if key not in terms:
+                last = position == len(group.branches) - 1
+                take = number == position or (last and len(group.branches) > 1)
+                terms[key] = wanted if take else not wanted
+            if terms[key] == wanted:
+                return position
+        return -1
+
+    def _close(self, open_at: int, end: int) -> int:
+        """Behind the ``}`` that closes the ``{`` at ``open_at``; ``end`` when it stays open."""
+        depth = 0
+        for match in _BRACE.finditer(self._text, open_at, end):
+            if match.group() == "{":
+                depth += 1
+            else:
+                depth -= 1
+                if depth == 0:
+                    return match.end()
+        self._problems.append(Problem("unbalanced", "a { that is not closed", self._blanked.line(open_at)))
+        self.unread += end - open_at
+        return end
+
+    def _scope(self, at: int, end: int, scope: tuple[str, ...], class_name: str | None, depth: int) -> None:
+        if depth > MAX_SCOPES:
+            self._problems.append(Problem("too-deep", "scopes nest too deeply", self._blanked.line(at)))
+            self.unread += end - at
+            return
+        text = self._text
+        declarations = self._declarations
+        while at < end:
+            label = _LABEL.match(text, at, end) if class_name is not None else None
+            if label:
+                at = label.end()
+            start = at
+            stop, char = self._terminator(at, end)
+            if char == "":
+                rest = text[start:end]
+                if rest.strip():
+                    declarations.loose(text, start, end, scope)
+                return
+            if char == "}":
+                # A brace that closes nothing: the file is a fragment, or a macro opened it.
+                declarations.loose(text, start, stop, scope)
+                at = stop + 1
+                continue
+            self._note_split(start, stop)
+            if char == ";":
+                declarations.statement(text, start, stop, scope, class_name)
+                at = stop + 1
+                continue
+            head = declarations.open_block(text, start, stop, scope, class_name)
+            close = self._close(stop, end)
+            body_end = close - 1 if text[close - 1: close] == "}" else close
+            if head.kind == "scope":
+                self._scope(stop + 1, body_end, head.scope, None, depth + 1)
+                at = close
+            elif head.kind == "class":
+                declarations.close_class(head, stop, close)
+                self._scope(stop + 1, body_end, head.scope, head.name, depth + 1)
+                at = self._behind_class(close, end, head)
+            elif head.kind == "enum":
+                declarations.close_enum(head, text, stop, close)
+                at = self._behind_class(close, end, head)
+            elif head.kind == "variable":
+                semicolon, _ = self._terminator(close, end)
+                declarations.variable(text, start, semicolon if semicolon > 0 else close, scope)
+                at = (semicolon + 1) if semicolon > 0 else close
+            else:
+                declarations.close_body(head, stop, close)
+                at = close
+
+    def _behind_class(self, close: int, end: int, head) -> int:
+        """Behind the declarators and ``;`` that may follow a class or enum body."""
+        stop, char = self._terminator(close, end)
+        if char == ";":
+            self._declarations.behind_class(self._text, close, stop, head)
+            return stop + 1
+        return close
+
+    def _terminator(self, at: int, end: int) -> tuple[int, str]:
+        """The next ``;``, ``{`` or ``}`` at bracket depth 0 that ends a declaration; ``(-1, "")`` at the end."""
+        depth = 0
+        text = self._text
+        start = at
+        while True:
+            match = _STOP.search(text, at, end)
+            if match is None:
+                return -1, ""
+            char = match.group()
+            at = match.end()
+            if char in "([":
+                depth += 1
+            elif char in ")]":
+                depth = max(0, depth - 1)
+            elif char == "{":
+                if depth or self._declarations.is_initialiser(text, start, match.start()):
+                    close = match_bracket(text, match.start(), end)
+                    if close < 0:
+                        return -1, ""
+                    at = close
+                    continue
+                return match.start(), "{"
+            elif char == "}":
+                return match.start(), "}"
+            elif depth == 0:
+                return match.start(), ";"
+            elif re.match(r"\s*\n\s*(?:template\b|namespace\b|class\b|struct\b|__global__|static\b|void\b|#)", text[at: at + 200]):
+                # A parenthesis that was never closed must not swallow the rest of the file.
+                return match.start(), ";"
+
+    def _note_split(self, start: int, stop: int) -> None:
+        """Remember conditionals with several branches that lie inside one declaration's head."""
+        line_start = self._text.rfind("\n", 0, start) + 1
+        for group in self._groups_between(start, stop):
+            if len(group.branches) > 1 and self._text[start:group.start].strip() and group.start >= line_start:
+                self._split.add(group.start)
+
+    def _groups_between(self, start: int, stop: int) -> list[Group]:
+        from bisect import bisect_left
+
+        groups = self._conditionals.groups
+        first = bisect_left(groups, start, key=lambda g: g.start)
+        out = []
+        while first < len(groups) and groups[first].start < stop:
+            if groups[first].end <= stop or groups[first].start >= start:
+                out.append(groups[first])
+            first += 1
+        return out

@@ -1,0 +1,252 @@
+"""C++ text made safe to scan: comments, strings and directives blanked at equal length; directives and branches read.
+
+In: a file's text. Out: ``Blanked`` (three texts of equal length, so that offsets stay true), the directives in order,
+and the conditional branches. No declaration is understood here.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+_LEXEME = re.compile(
+    r"""//(?:[^\n\\]|\\(?:\r?\n|.)|\\)*            # line comment, with continuation
+      | /\*[\s\S]*?(?:\*/|\Z)                      # block comment
+      | (?:\bu8|\b[uUL])?R"([^()\\\s]{0,16})\([\s\S]*?\)\1"   # raw string
+      | "(?:[^"\\\n]|\\(?:\r?\n|[\s\S]))*(?:"|(?=\n)|\Z)      # string
+      | (?<![0-9a-fA-F])'(?:[^'\\\n]|\\[\s\S])+'              # character, not a digit separator
+    """,
+    re.VERBOSE,
+)
+_DIRECTIVE = re.compile(r"^[ \t]*(?:\#|%:)[ \t]*(\w*)((?:[^\n\\]|\\\r?\n|\\)*)", re.MULTILINE)
+_NOT_NEWLINE = re.compile(r"[^\n]")
+_CONTINUATION = re.compile(r"\\(\r?\n)")
+_DEFINED = re.compile(r"\w+")
+
+
+def _blank(text: str) -> str:
+    """Blanks of the same length; line ends stay."""
+    if "\n" not in text:
+        return " " * len(text)
+    return _NOT_NEWLINE.sub(" ", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """A preprocessor line. ``body`` starts at ``body_offset``; continuations in it are blanked."""
+
+    name: str
+    body: str
+    offset: int
+    body_offset: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One branch of a conditional: its text is ``[start, end)``; ``condition`` indexes the table of conditions."""
+
+    start: int
+    end: int
+    condition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An ``#if … #endif``: its branches, and whether an ``#else`` makes them exhaustive."""
+
+    start: int
+    end: int
+    branches: tuple[Branch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Blanked:
+    """``code``: comments blanked. ``plain``: strings' and characters' contents and directives blanked as well."""
+
+    text: str
+    code: str
+    plain: str
+    directives: tuple[Directive, ...]
+    line_starts: tuple[int, ...]
+
+    def line(self, offset: int) -> int:
+        """The 1-based line of an offset."""
+        return bisect_right(self.line_starts, offset)
+
+
+def line_starts(text: str) -> tuple[int, ...]:
+    """The offset of each line's first character."""
+    starts = [0]
+    find = text.find
+    at = find("\n")
+    while at >= 0:
+        starts.append(at + 1)
+        at = find("\n", at + 1)
+    return tuple(starts)
+
+
+def blank(text: str) -> Blanked:
+    """Blank comments, strings and directives of a file's text."""
+    code_parts: list[str] = []
+    plain_parts: list[str] = []
+    at = 0
+    for match in _LEXEME.finditer(text):
+        start, end = match.span()
+        between = text[at:start]
+        piece = match.group()
+        code_parts.append(between)
+        plain_parts.append(between)
+        if piece[0] == "/":
+            gap = _blank(piece)
+            code_parts.append(gap)
+            plain_parts.append(gap)
+        else:
+            code_parts.append(piece)
+            # The quotes stay, so that an argument that is a string is still seen as something.
+            plain_parts.append('"' + _blank(piece[1:-1]) + '"' if len(piece) > 1 else piece)
+        at = end
+    code_parts.append(text[at:])
+    plain_parts.append(text[at:])
+    code = "".join(code_parts)
+    plain = "".join(plain_parts)
+    directives = []
+    if "#" in plain or "%:" in plain:
+        pieces: list[str] = []
+        at = 0
+        for match in _DIRECTIVE.finditer(plain):
+            start, end = match.span()
+            body_start = match.start(2)
+            body = code[body_start:end]
+            if "\\" in body:
+                body = _CONTINUATION.sub(r" \1", body)
+            directives.append(Directive(match.group(1), body, start, body_start, end))
+            pieces.append(plain[at:start])
+            pieces.append(_blank(plain[start:end]))
+            at = end
+        pieces.append(plain[at:])
+        plain = "".join(pieces)
+    return Blanked(text, code, plain, tuple(directives), line_starts(text))
+
+
+class Conditionals:
+    """The conditional structure of a file: which condition holds at an offset, and the groups of branches."""
+
+    def __init__(self, blanked: Blanked) -> None:
+        self.conditions: list[tuple[str, ...]] = [()]
+        self._ids: dict[tuple[str, ...], int] = {(): 0}
+        self.groups: list[Group] = []
+        self.problems: list[tuple[str, int]] = []
+        self._changes: list[int] = [0]
+        self._change_ids: list[int] = [0]
+        self._read(blanked)
+
+    def _id(self, terms: tuple[str, ...]) -> int:
+        found = self._ids.get(terms)
+        if found is None:
+            found = self._ids[terms] = len(self.conditions)
+            self.conditions.append(terms)
+        return found
+
+    def at(self, offset: int) -> int:
+        """The id of the condition that an offset stands under."""
+        return self._change_ids[bisect_right(self._changes, offset) - 1]
+
+    def _mark(self, offset: int, condition: int) -> None:
+        self._changes.append(offset)
+        self._change_ids.append(condition)
+
+    def _read(self, blanked: Blanked) -> None:
+        guard = _include_guard(blanked)
+        # Each open group: outer terms, terms negated so far, current term, start, branch start, finished branches.
+        stack: list[list] = []
+        outer: tuple[str, ...] = ()
+        for number, directive in enumerate(blanked.directives):
+            name = directive.name
+            if name in ("if", "ifdef", "ifndef"):
+                term = _term(name, directive.body)
+                silent = number == guard
+                stack.append([outer, [], term, directive.offset, directive.end, [], silent])
+                outer = outer if silent else (*outer, term)
+                self._mark(directive.offset, self._id(outer))
+            elif name in ("elif", "else", "elifdef", "elifndef"):
+                if not stack:
+                    self.problems.append((f"#{name} without #if", directive.offset))
+                    continue
+                top = stack[-1]
+                top[5].append(Branch(top[4], directive.offset, self._id(outer)))
+                if top[2] is not None:
+                    top[1].append(_negated(top[2]))
+                term = None if name == "else" else _term(name[2:] or "if", directive.body)
+                top[2] = term
+                outer = (*top[0], *top[1], *((term,) if term else ()))
+                top[4] = directive.end
+                self._mark(directive.offset, self._id(outer))
+            elif name == "endif":
+                if not stack:
+                    self.problems.append(("#endif without #if", directive.offset))
+                    continue
+                top = stack.pop()
+                top[5].append(Branch(top[4], directive.offset, self._id(outer)))
+                if not top[6]:
+                    self.groups.append(Group(top[3], directive.end, tuple(top[5])))
+                outer = top[0]
+                self._mark(directive.end, self._id(outer))
+        end = len(blanked.text)
+        for top in reversed(stack):
+            self.problems.append(("#if without #endif", top[3]))
+            top[5].append(Branch(top[4], end, self._id(outer)))
+            if not top[6]:
+                self.groups.append(Group(top[3], end, tuple(top[5])))
+            outer = top[0]
+        self.groups.sort(key=lambda group: (group.start, -group.end))
+
+    def branches(self) -> tuple[tuple[int, int, int], ...]:
+        """Every branch as ``(start, end, condition)``, parents before their children."""
+        return tuple((b.start, b.end, b.condition) for group in self.groups for b in group.branches)
+
+
+def _term(name: str, body: str) -> str:
+    """A directive's condition in one spelling: ``defined(X)``, ``!defined(X)``, or the expression."""
+    text = " ".join(body.split())
+    if name in ("ifdef", "def", "ifndef", "ndef"):
+        word = _DEFINED.match(text)
+        text = f"defined({word.group() if word else text})"
+        return "!" + text if "n" in name[:3] else text
+    return text
+
+
+def _negated(term: str) -> str:
+    if re.fullmatch(r"defined\(\w+\)", term):
+        return "!" + term
+    if re.fullmatch(r"!defined\(\w+\)", term):
+        return term[1:]
+    return f"!({term})"
+
+
+def _include_guard(blanked: Blanked) -> int:
+    """The index of the ``#ifndef`` that only guards against double inclusion, or -1."""
+    directives = blanked.directives
+    first = next((i for i, d in enumerate(directives) if d.name not in ("pragma", "include")), None)
+    if first is None or first + 1 >= len(directives):
+        return -1
+    opening, defining = directives[first], directives[first + 1]
+    if opening.name not in ("ifndef", "if") or defining.name != "define":
+        return -1
+    term = _term(opening.name, opening.body)
+    word = _DEFINED.match(defining.body.strip())
+    if word is None or term.replace(" ", "") not in (f"!defined({word.group()})", f"!defined{word.group()}"):
+        return -1
+    # A guard closes with the file's last conditional, and nothing but blanks stands outside it.
+    depth = 0
+    for directive in directives[first:]:
+        if directive.name in ("if", "ifdef", "ifndef"):
+            depth += 1
+        elif directive.name in ("else", "elif") and depth == 1:
+            return -1
+        elif directive.name == "endif":
+            depth -= 1
+            if depth == 0:
+                return first if not blanked.plain[directive.end:].strip() else -1
+    return -1
