@@ -1,0 +1,1 @@
+"""Macros expanded, names resolved, calls followed: which launches an entry point reaches, and how."""

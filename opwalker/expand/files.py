@@ -1,0 +1,148 @@
+"""Texts of the files on a walk, blanked once and kept, and the conditions that hold in them for one build.
+
+``Configuration`` is the build: macros known to be set, macros known not to be set. Everything else is unknown, and then
+both branches count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from opwalker.facts.cpp_text import Blanked, Conditionals, Group, blank
+from opwalker.link.index import Index
+from opwalker.notation.conditions import evaluate, parse_condition
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One build: ``defines`` maps set macros to their value text (None for none), ``undefined`` are known unset."""
+
+    build: str = "cuda"
+    defines: Mapping[str, str | None] = field(default_factory=dict)
+    undefined: frozenset[str] = frozenset()
+
+    def state(self, name: str) -> tuple[bool | None, str | None]:
+        """``(True, value)``, ``(False, None)``, or ``(None, None)`` when the build says nothing of the name."""
+        if name in self.defines:
+            return True, self.defines[name]
+        if name in self.undefined:
+            return False, None
+        return None, None
+
+
+class _States(Mapping):
+    """A mapping over a state function, in the form that conditions are evaluated against."""
+
+    def __init__(self, state: Callable[[str], tuple[bool | None, str | None]]) -> None:
+        self._state = state
+
+    def __contains__(self, name: object) -> bool:
+        return self._state(str(name))[0] is True
+
+    def __getitem__(self, name: str) -> str | None:
+        known, value = self._state(name)
+        if known is not True:
+            raise KeyError(name)
+        return value
+
+    def get(self, name, default=None):
+        known, value = self._state(name)
+        return value if known is True else default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def holds(terms: tuple[str, ...], state: Callable[[str], tuple[bool | None, str | None]]) -> bool | None:
+    """Whether all ``terms`` hold: False as soon as one is false, None when nothing is false but something unknown."""
+    result: bool | None = True
+    states = _States(state)
+    for term in terms:
+        value = evaluate(parse_condition(term), states, lambda name: state(name)[0] is False)
+        if value is False:
+            return False
+        if value is None:
+            result = None
+    return result
+
+
+class FileView:
+    """A file's text and its conditional structure."""
+
+    __slots__ = ("path", "blanked", "conditionals", "active")
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.blanked: Blanked = blank(text)
+        self.conditionals = Conditionals(self.blanked)
+        self.active: dict[int, bool | None] = {}
+
+
+class Files:
+    """Opens files of the tree by path, once."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._views: dict[str, FileView] = {}
+
+    def view(self, path: str) -> FileView:
+        """The view of a file; builtin pseudo-files are added by ``add``."""
+        found = self._views.get(path)
+        if found is None:
+            found = self._views[path] = FileView(path, self._index.store.text(path))
+        return found
+
+    def add(self, path: str, text: str) -> FileView:
+        """Enter a text that is no file of the tree, such as what a macro expanded to."""
+        found = self._views[path] = FileView(path, text)
+        return found
+
+
+def active_spans(
+    view: FileView, start: int, end: int, truth: Callable[[tuple[str, ...], int], bool | None],
+) -> list[tuple[int, int]]:
+    """The parts of ``[start, end)`` that a build reads: directive lines dropped, branches that do not hold dropped.
+
+    Where a condition is unknown, all its branches are read, unless they open or close blocks: then the first one is.
+    """
+    out: list[tuple[int, int]] = []
+    dropped: list[tuple[int, int]] = []
+    plain = view.blanked.plain
+    conditions = view.conditionals.conditions
+    for group in view.conditionals.groups:
+        if group.end <= start or group.start >= end or (group.start <= start and group.end >= end):
+            continue
+        if dropped and dropped[-1][0] <= group.start < dropped[-1][1]:
+            continue
+        kept = False
+        exclusive = len(group.branches) > 1 and _unbalanced(plain, group)
+        for branch in group.branches:
+            value = truth(conditions[branch.condition], group.start)
+            if value is False or (kept and exclusive and value is None):
+                dropped.append((branch.start, branch.end))
+            else:
+                kept = True
+    for directive in view.blanked.directives:
+        if start <= directive.offset < end:
+            dropped.append((directive.offset, directive.end))
+    dropped.sort()
+    at = start
+    for a, b in dropped:
+        if a > at:
+            out.append((at, min(a, end)))
+        at = max(at, b)
+        if at >= end:
+            break
+    if at < end:
+        out.append((at, end))
+    return out
+
+
+def _unbalanced(plain: str, group: Group) -> bool:
+    return any(
+        plain.count(a, branch.start, branch.end) != plain.count(b, branch.start, branch.end)
+        for branch in group.branches for a, b in ("{}", "()"))

@@ -1,0 +1,180 @@
+"""Which definition of a macro holds at a place.
+
+The last one before the place in translation-unit order: the same file above it (``#undef`` and conditions respected),
+then the headers it includes, then the file that the walk entered by, then what is known of library macros whose headers
+are not in the tree, then a definition that is the only one in the tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opwalker.expand.files import Configuration, holds
+from opwalker.link.index import Index
+from opwalker.model.cpp import MacroEvent
+
+#: Pseudo-path of the bundled knowledge of library macros.
+KNOWN = "<known macros>"
+
+
+@dataclass(frozen=True, slots=True)
+class MacroChoice:
+    """A definition and how it was found. ``others`` counts further definitions that could hold as well."""
+
+    path: str
+    event: MacroEvent
+    certainty: str
+    others: int = 0
+
+
+class MacroTable:
+    """Finds macro definitions of a tree for one configuration."""
+
+    def __init__(self, index: Index, configuration: Configuration, known: dict[str, MacroEvent] | None = None) -> None:
+        self._index = index
+        self.configuration = configuration
+        self._known = known or {}
+        self._events: dict[str, dict[str, list[tuple[int, MacroEvent]]]] = {}
+        self._whole: dict[tuple[str, str], list[tuple[str, MacroEvent, bool | None]]] = {}
+        self._truths: dict[tuple[str, tuple[str, ...]], bool | None] = {}
+        self._busy: set[tuple[str, str]] = set()
+        self._choices: dict[tuple[str, str, int, str], MacroChoice | None] = {}
+
+    def is_macro_name(self, name: str) -> bool:
+        """A quick test: whether any definition of the name is known."""
+        return name in self._index.names_of_kind("macro") or name in self._known
+
+    def truth(self, path: str, terms: tuple[str, ...], offset: int, root: str) -> bool | None:
+        """Whether a condition holds at a place: what the file defined before it counts before what the build says."""
+        if not terms:
+            return True
+
+        def state(name: str) -> tuple[bool | None, str | None]:
+            known, value = self.configuration.state(name)
+            if known is not None:
+                return known, value
+            if not self.is_macro_name(name):
+                # `#if NAME` on what nobody sets is false to a compiler, but the build may set it on the command line.
+                return None, None
+            choice = self.lookup(name, path, offset, root)
+            if choice is not None and choice.certainty == "proved":
+                return True, (choice.event.body or "").strip() or None
+            return None, None
+
+        key = (path, terms)
+        local = any(self._defined_here(path, term) for term in terms)
+        if not local and key in self._truths:
+            return self._truths[key]
+        value = holds(terms, state)
+        if not local:
+            self._truths[key] = value
+        return value
+
+    def _defined_here(self, path: str, term: str) -> bool:
+        events = self._file_events(path)
+        return any(word in events for word in _words(term))
+
+    def _file_events(self, path: str) -> dict[str, list[tuple[int, MacroEvent]]]:
+        found = self._events.get(path)
+        if found is None:
+            found = {}
+            facts = self._index.facts(path)
+            for event in facts.macros if facts else ():
+                found.setdefault(event.name, []).append((event.offset, event))
+            self._events[path] = found
+        return found
+
+    def lookup(self, name: str, path: str, offset: int, root: str) -> MacroChoice | None:
+        """The definition of ``name`` that holds at ``offset`` of ``path``, in a translation unit that begins at ``root``."""
+        key = (name, path, offset, root)
+        if key in self._choices:
+            return self._choices[key]
+        if (name, path) in self._busy:
+            return None
+        self._busy.add((name, path))
+        try:
+            choice = self._lookup(name, path, offset, root)
+        finally:
+            self._busy.discard((name, path))
+        self._choices[key] = choice
+        return choice
+
+    def _lookup(self, name: str, path: str, offset: int, root: str) -> MacroChoice | None:
+        found = self._before(name, path, offset, {path})
+        if not found and root != path:
+            found = self._before(name, root, 1 << 60, {root})
+        if found:
+            if found[0][1].body is None:
+                return None
+            defined = [f for f in found if f[1].body is not None]
+            certainty = "proved" if found[0][2] is True or len(defined) == 1 else "possible"
+            return MacroChoice(found[0][0], found[0][1], certainty, len(defined) - 1)
+        if name in self._known:
+            return MacroChoice(KNOWN, self._known[name], "proved")
+        return self._anywhere(name)
+
+    def _anywhere(self, name: str) -> MacroChoice | None:
+        """A definition that no include reaches, if it is the only one that the build can read."""
+        candidates = []
+        for path in self._index.store.paths_of(name, ("macro",)):
+            facts = self._index.facts(path)
+            for event in facts.macros if facts else ():
+                if event.name == name and event.body is not None:
+                    if self.truth(path, facts.conditions[event.condition], event.offset, path) is not False:
+                        candidates.append((path, event))
+        bodies = {(c[1].parameters, " ".join((c[1].body or "").split())) for c in candidates}
+        if len(bodies) == 1:
+            return MacroChoice(candidates[0][0], candidates[0][1], "matched")
+        return None
+
+    def _before(self, name: str, path: str, offset: int, seen: set[str]) -> list[tuple[str, MacroEvent, bool | None]]:
+        """Events of ``name`` before a place, latest first, up to the first one that certainly holds."""
+        if name not in self._index.names_of_kind("macro"):
+            return []
+        if offset == 1 << 60:
+            cached = self._whole.get((name, path))
+            if cached is not None:
+                return cached
+        events: list[tuple[int, MacroEvent | str]] = [
+            (at, event) for at, event in self._file_events(path).get(name, ()) if at < offset]
+        if self._included_defines(name, path):
+            events += [(at, included) for at, included in self._index.includes(path) if at < offset]
+        events.sort(key=lambda item: -item[0])
+        out: list[tuple[str, MacroEvent, bool | None]] = []
+        facts = self._index.facts(path)
+        for at, event in events:
+            if isinstance(event, str):
+                if event in seen or not (event in self._definers(name) or self._included_defines(name, event)):
+                    continue
+                seen.add(event)
+                include = next((i for i in facts.includes if i.offset == at), None)
+                reached = self.truth(path, facts.conditions[include.condition], at, path) if include else True
+                if reached is False:
+                    continue
+                inner = self._before(name, event, 1 << 60, seen)
+                out += [(p, e, t if reached else None) for p, e, t in inner]
+            else:
+                value = self.truth(path, facts.conditions[event.condition], at, path)
+                if value is False:
+                    continue
+                out.append((path, event, value))
+            if out and out[-1][2] is True:
+                break
+        if offset == 1 << 60:
+            self._whole[(name, path)] = out
+        return out
+
+    def _definers(self, name: str) -> frozenset[str]:
+        cache = self.__dict__.setdefault("_definer_cache", {})
+        if name not in cache:
+            cache[name] = frozenset(self._index.store.paths_of(name, ("macro",)))
+        return cache[name]
+
+    def _included_defines(self, name: str, path: str) -> bool:
+        return not self._definers(name).isdisjoint(self._index.closure(path) - {path})
+
+
+def _words(term: str) -> list[str]:
+    import re
+
+    return re.findall(r"[A-Za-z_]\w*", term)

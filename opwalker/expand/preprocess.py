@@ -1,0 +1,355 @@
+"""A span of a file as a compiler reads it: branches chosen, macros expanded, every piece with its origin.
+
+In: a file's span, a macro table, a translation unit. Out: ``Expanded``: one text that parses as statements, and a map
+from its offsets back to the places where the text was written and to the macro uses that brought it there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from opwalker.expand.files import Files, active_spans
+from opwalker.expand.macros import KNOWN, MacroChoice, MacroTable
+from opwalker.expand.tokens import NOTHING, Token, spell, tokenize
+
+#: Tokens that one span may expand to before expansion is given up: beyond any function seen, far below memory.
+MAX_TOKENS = 400_000
+#: Nested expansions; the standard's hidden sets already stop self-reference.
+MAX_DEPTH = 200
+
+#: Macros that stay as they are written: their call is the fact that a reader wants.
+KEPT_PREFIXES = ("TORCH_CHECK", "STD_TORCH_CHECK", "TORCH_INTERNAL_ASSERT", "TVM_FFI_ICHECK", "TVM_FFI_CHECK", "PYBIND11_")
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """One macro use: which macro, where it is used (offset within the file of the token that names it), which
+    definition held, and the expansion its name was written in (0: the span itself)."""
+
+    id: int
+    name: str
+    use_pos: int
+    parent: int
+    definition: MacroChoice
+    arguments: tuple[str, ...] | None
+    outermost_pos: int
+
+
+class Expanded:
+    """The expanded text of a span. ``text`` is ASCII (other characters become ``?``), so that a parser's byte offsets
+    are its character offsets."""
+
+    def __init__(self, path: str, tokens: list[Token], expansions: list[Expansion], problems: list[str]) -> None:
+        self.path = path
+        self.tokens = tokens
+        self.expansions = expansions
+        self.problems = problems
+        parts: list[str] = []
+        starts: list[int] = []
+        at = 0
+        for token in tokens:
+            if token.space:
+                parts.append(" ")
+                at += 1
+            starts.append(at)
+            parts.append(token.text)
+            at += len(token.text)
+        joined = "".join(parts)
+        self.full = joined
+        self.text = joined if joined.isascii() else joined.encode("ascii", "replace").decode("ascii")
+        self._starts = starts
+
+    def token_at(self, offset: int) -> int:
+        """The index of the token at an offset of the text."""
+        return max(0, bisect_right(self._starts, offset) - 1)
+
+    def origin(self, offset: int) -> tuple[str, int, int]:
+        """``(path, position, expansion)`` of where the text at ``offset`` was written."""
+        if not self.tokens:
+            return self.path, 0, 0
+        token = self.tokens[self.token_at(offset)]
+        if token.expansion == 0:
+            return self.path, token.pos, 0
+        return self.expansions[token.expansion - 1].definition.path, token.pos, token.expansion
+
+    def chain(self, expansion: int) -> tuple[Expansion, ...]:
+        """The expansions that hold a token, outermost first."""
+        out: list[Expansion] = []
+        while expansion:
+            entry = self.expansions[expansion - 1]
+            out.append(entry)
+            expansion = entry.parent
+        return tuple(reversed(out))
+
+    def use_position(self, offset: int) -> int:
+        """Where in the span's own file the text at ``offset`` is used: its own place, or that of the outermost macro."""
+        if not self.tokens:
+            return 0
+        token = self.tokens[self.token_at(offset)]
+        return token.pos if token.expansion == 0 else self.expansions[token.expansion - 1].outermost_pos
+
+    def written(self, start: int, end: int) -> str:
+        """The text between two offsets as a reader knows it: macros that were expanded within it are folded back."""
+        if start >= end or not self.tokens:
+            return ""
+        first, last = self.token_at(start), self.token_at(end - 1)
+        base = self._lineage(self.tokens[first].expansion)
+        for number in range(first, last + 1):
+            base = [a for a, b in zip(base, self._lineage(self.tokens[number].expansion)) if a == b] if base else []
+        depth = len(base)
+        parts: list[str] = []
+        folded = 0
+        for number in range(first, last + 1):
+            token = self.tokens[number]
+            lineage = self._lineage(token.expansion)
+            if len(lineage) > depth:
+                if lineage[depth] == folded:
+                    continue
+                folded = lineage[depth]
+                entry = self.expansions[folded - 1]
+                piece = entry.name if entry.arguments is None else f"{entry.name}({', '.join(entry.arguments)})"
+            else:
+                folded = 0
+                piece = token.text
+            parts.append((" " if token.space and parts else "") + piece)
+        return "".join(parts)
+
+    def _lineage(self, expansion: int) -> list[int]:
+        out: list[int] = []
+        while expansion:
+            out.append(expansion)
+            expansion = self.expansions[expansion - 1].parent
+        out.reverse()
+        return out
+
+
+class Preprocessor:
+    """Expands spans of files in one translation unit."""
+
+    def __init__(self, files: Files, macros: MacroTable) -> None:
+        self._files = files
+        self._macros = macros
+        self._bodies: dict[tuple[str, int], list[Token]] = {}
+
+    def span(self, path: str, start: int, end: int, root: str) -> Expanded:
+        """Expand ``[start, end)`` of ``path``, read in the translation unit that begins at ``root``."""
+        view = self._files.view(path)
+        spans = active_spans(view, start, end, lambda terms, at: self._macros.truth(path, terms, at, root))
+        tokens: list[Token] = []
+        code = view.blanked.code
+        for a, b in spans:
+            piece = tokenize(code[a:b], a)
+            if piece and tokens and not piece[0].space:
+                piece[0] = piece[0]._replace(space=True)
+            tokens += piece
+        return self.tokens(path, tokens, root)
+
+    def tokens(self, path: str, tokens: list[Token], root: str) -> Expanded:
+        """Expand tokens that stand in ``path``."""
+        run = _Run(self, self._macros, path, root)
+        out = run.expand(tokens, 0)
+        return Expanded(path, out, run.expansions, run.problems)
+
+    def body(self, choice: MacroChoice) -> list[Token]:
+        """The tokens of a macro's body, cut once."""
+        key = (choice.path, choice.event.body_offset if choice.path != KNOWN else hash(choice.event.name))
+        found = self._bodies.get(key)
+        if found is None:
+            found = self._bodies[key] = tokenize(choice.event.body or "", choice.event.body_offset)
+        return found
+
+
+class _Run:
+    """One expansion of one token list."""
+
+    def __init__(self, preprocessor: Preprocessor, macros: MacroTable, path: str, root: str) -> None:
+        self._preprocessor = preprocessor
+        self._macros = macros
+        self._path = path
+        self._root = root
+        self.expansions: list[Expansion] = []
+        self.problems: list[str] = []
+        self._made = 0
+
+    def _position(self, token: Token) -> int:
+        """Where in the span's own file a token takes effect."""
+        return token.pos if token.expansion == 0 else self.expansions[token.expansion - 1].outermost_pos
+
+    def expand(self, tokens: list[Token], depth: int) -> list[Token]:
+        """Fully expand a token list (rescanning included)."""
+        out: list[Token] = []
+        pending = list(reversed(tokens))
+        macros = self._macros
+        while pending:
+            token = pending.pop()
+            if not token.word or token.text in token.hidden or not macros.is_macro_name(token.text) \
+                    or token.text.startswith(KEPT_PREFIXES):
+                out.append(token)
+                continue
+            choice = macros.lookup(token.text, self._path, self._position(token), self._root)
+            if choice is None or depth > MAX_DEPTH:
+                out.append(token)
+                continue
+            event = choice.event
+            arguments: list[list[Token]] | None = None
+            closing = token
+            if event.parameters is not None or event.variadic is not None:
+                if not pending or pending[-1].text != "(":
+                    out.append(token)
+                    continue
+                taken = _take_arguments(pending)
+                if taken is None:
+                    out.append(token)
+                    continue
+                arguments, closing = taken
+            if self._made > MAX_TOKENS:
+                if not self.problems or self.problems[-1] != "too-large":
+                    self.problems.append("too-large")
+                out.append(token)
+                continue
+            made = self._replace(token, closing, choice, arguments, depth)
+            self._made += len(made)
+            pending.extend(reversed(made))
+        return out
+
+    def _replace(self, name: Token, closing: Token, choice: MacroChoice, arguments: list[list[Token]] | None, depth: int) -> list[Token]:
+        event = choice.event
+        if arguments is None:
+            hidden = name.hidden | {event.name}
+        else:
+            hidden = (name.hidden & closing.hidden) | {event.name}
+        spelled = tuple(spell(a) for a in arguments) if arguments is not None else None
+        entry = Expansion(len(self.expansions) + 1, event.name, name.pos, name.expansion, choice, spelled, self._position(name))
+        self.expansions.append(entry)
+        body = self._preprocessor.body(choice)
+        bound = self._bind(event, arguments)
+        out = self._substitute(body, bound, entry.id, event, depth)
+        result: list[Token] = []
+        for number, token in enumerate(out):
+            merged = hidden if not token.hidden else token.hidden | hidden
+            space = name.space if number == 0 else token.space
+            result.append(Token(token.text, space, token.pos, token.expansion, token.word, merged))
+        return result
+
+    def _bind(self, event, arguments: list[list[Token]] | None) -> dict[str, list[Token]]:
+        bound: dict[str, list[Token]] = {}
+        if arguments is None:
+            return bound
+        parameters = event.parameters or ()
+        if len(arguments) == 1 and not arguments[0] and not parameters:
+            arguments = []
+        for number, parameter in enumerate(parameters):
+            bound[parameter] = arguments[number] if number < len(arguments) else []
+        if event.variadic:
+            rest: list[Token] = []
+            for number, argument in enumerate(arguments[len(parameters):]):
+                if number:
+                    rest.append(Token(",", False, argument[0].pos if argument else 0, argument[0].expansion if argument else 0, False, NOTHING))
+                rest += argument
+            bound[event.variadic] = rest
+        return bound
+
+    def _substitute(self, body: list[Token], bound: dict[str, list[Token]], expansion: int, event, depth: int) -> list[Token]:
+        out: list[Token] = []
+        expanded: dict[str, list[Token]] = {}
+        number = 0
+        count = len(body)
+        while number < count:
+            token = body[number]
+            following = body[number + 1].text if number + 1 < count else ""
+            if token.text == "#" and event.parameters is not None and number + 1 < count and body[number + 1].text in bound:
+                text = '"' + spell(bound[body[number + 1].text]).replace("\\", "\\\\").replace('"', '\\"') + '"'
+                out.append(Token(text, token.space, token.pos, expansion, False, NOTHING))
+                number += 2
+                continue
+            if token.text == "##" and out:
+                number += 1
+                if number < count:
+                    self._paste(out, body[number], bound, expansion)
+                    number += 1
+                continue
+            if token.text == "__VA_OPT__" and following == "(":
+                close = _matching(body, number + 1)
+                inner = body[number + 2: close]
+                if event.variadic and bound.get(event.variadic):
+                    out += self._substitute(inner, bound, expansion, event, depth)
+                number = close + 1
+                continue
+            if token.word and token.text in bound:
+                if following == "##":
+                    piece = list(bound[token.text])
+                    if not piece:
+                        piece = [Token("", token.space, token.pos, expansion, False, NOTHING)]
+                else:
+                    if token.text not in expanded:
+                        expanded[token.text] = self.expand(bound[token.text], depth + 1)
+                    piece = list(expanded[token.text])
+                if piece:
+                    piece[0] = piece[0]._replace(space=token.space)
+                out += piece
+                number += 1
+                continue
+            out.append(Token(token.text, token.space, token.pos, expansion, token.word, NOTHING))
+            number += 1
+        return [t for t in out if t.text]
+
+    def _paste(self, out: list[Token], right: Token, bound: dict[str, list[Token]], expansion: int) -> None:
+        """``left ## right``. GNU's ``, ## __VA_ARGS__`` drops the comma when nothing follows."""
+        pieces = list(bound[right.text]) if right.word and right.text in bound else [
+            Token(right.text, False, right.pos, expansion, right.word, NOTHING)]
+        left = out.pop()
+        if not pieces:
+            if left.text != ",":
+                out.append(left)
+            return
+        if left.text == ",":
+            out.append(left)
+            out += pieces
+            return
+        joined = tokenize(left.text + pieces[0].text)
+        out += [Token(t.text, left.space if i == 0 else t.space, left.pos if left.text else pieces[0].pos,
+                      left.expansion or expansion, t.word, NOTHING) for i, t in enumerate(joined)]
+        out += pieces[1:]
+
+
+def _take_arguments(pending: list[Token]) -> tuple[list[list[Token]], Token] | None:
+    """Pop ``( … )`` off a reversed token list, cut at its top-level commas; None (nothing popped) when it never closes."""
+    depth = 0
+    at = len(pending) - 1
+    arguments: list[list[Token]] = [[]]
+    while at >= 0:
+        token = pending[at]
+        text = token.text
+        if text in ("(", "[", "{"):
+            # Only parentheses protect a comma from the preprocessor; brackets are counted as parentheses are not.
+            if text == "(":
+                depth += 1
+                if depth > 1:
+                    arguments[-1].append(token)
+            else:
+                arguments[-1].append(token)
+        elif text == ")":
+            depth -= 1
+            if depth == 0:
+                del pending[at:]
+                return arguments, token
+            arguments[-1].append(token)
+        elif text == "," and depth == 1:
+            arguments.append([])
+        else:
+            arguments[-1].append(token)
+        at -= 1
+    return None
+
+
+def _matching(tokens: list[Token], opened: int) -> int:
+    depth = 0
+    for number in range(opened, len(tokens)):
+        if tokens[number].text == "(":
+            depth += 1
+        elif tokens[number].text == ")":
+            depth -= 1
+            if depth == 0:
+                return number
+    return len(tokens) - 1

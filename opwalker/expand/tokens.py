@@ -1,0 +1,58 @@
+"""Preprocessing tokens: the text of code cut where a preprocessor cuts it, each piece knowing where it came from."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+)
+      | (?:\bu8|\b[uUL])?R"([^()\\\s]{0,16})\([\s\S]*?\)\2"
+      | (?:\bu8|\b[uUL])?"(?:[^"\\]|\\[\s\S])*"
+      | (?<![0-9a-fA-F])'(?:[^'\\\n]|\\[\s\S])+'
+      | (?P<word>[A-Za-z_$][\w$]*)
+      | \.?\d(?:[eEpP][+-]|'?[\w.])*
+      | <<<|>>>|<<=|>>=|->\*|\.\.\.|::|->|\+\+|--|<<|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\#\#|\#
+      | .
+    """,
+    re.VERBOSE,
+)
+
+
+class Token(NamedTuple):
+    """A token. ``space`` says that white space stands before it; ``pos`` is its offset in the file it was written in,
+    ``expansion`` the id of the macro expansion whose body it was written in (0: the function's own file); ``hidden``
+    are macros that must not be expanded in it again."""
+
+    text: str
+    space: bool
+    pos: int
+    expansion: int
+    word: bool
+    hidden: frozenset[str]
+
+
+NOTHING: frozenset[str] = frozenset()
+
+
+def tokenize(text: str, base: int = 0, expansion: int = 0, hidden: frozenset[str] = NOTHING) -> list[Token]:
+    """Cut ``text`` into tokens; ``base`` is the offset of its first character in its file."""
+    out: list[Token] = []
+    space = False
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup == "space":
+            space = True
+            continue
+        out.append(Token(match.group(), space, base + match.start(), expansion, match.lastgroup == "word", hidden))
+        space = False
+    return out
+
+
+def spell(tokens: list[Token]) -> str:
+    """The tokens as text, one blank where white space stood."""
+    parts: list[str] = []
+    for number, token in enumerate(tokens):
+        if token.space and number:
+            parts.append(" ")
+        parts.append(token.text)
+    return "".join(parts)

@@ -1,0 +1,141 @@
+"""The joined view of a tree: facts by path, names to paths, includes to files. Nothing is loaded before it is asked for.
+
+In: a store of per-file facts. Out: ``Index``, which every later stage asks. It joins; it does not interpret.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from opwalker.model.build import BuildFacts
+from opwalker.model.cpp import CppFacts, Function
+
+
+class FactStore(Protocol):
+    """What the index needs from storage."""
+
+    def cpp_paths(self) -> Sequence[str]:
+        """Every C++/CUDA file, sorted."""
+
+    def cpp_facts(self, path: str) -> CppFacts | None:
+        """The facts of one file."""
+
+    def text(self, path: str) -> str:
+        """The file's text as it was read."""
+
+    def paths_of(self, name: str, kinds: Sequence[str]) -> Sequence[str]:
+        """Files in which ``name`` is one of ``kinds``, sorted."""
+
+    def paths_with(self, kind: str) -> Sequence[str]:
+        """Files that hold any name of a kind, sorted."""
+
+    def names_of_kind(self, kind: str) -> Iterable[str]:
+        """All names of a kind in the tree."""
+
+
+class Index:
+    """Facts of a tree, joined by name and by include."""
+
+    def __init__(self, store: FactStore, builds: BuildFacts = BuildFacts(), include_dirs: Sequence[str] = ()) -> None:
+        self.store = store
+        self.builds = builds
+        self._include_dirs = tuple(include_dirs)
+        self._facts: dict[str, CppFacts | None] = {}
+        self._by_base: dict[str, list[str]] | None = None
+        self._paths: frozenset[str] | None = None
+        self._includes: dict[str, tuple[tuple[int, str], ...]] = {}
+        self._closures: dict[str, frozenset[str]] = {}
+        self._functions: dict[str, tuple[tuple[str, Function], ...]] = {}
+        self._kind_names: dict[str, frozenset[str]] = {}
+
+    def facts(self, path: str) -> CppFacts | None:
+        """The facts of a file; None for a path that is not in the tree."""
+        if path not in self._facts:
+            self._facts[path] = self.store.cpp_facts(path)
+        return self._facts[path]
+
+    def names_of_kind(self, kind: str) -> frozenset[str]:
+        """All names of a kind, for a quick no."""
+        if kind not in self._kind_names:
+            self._kind_names[kind] = frozenset(self.store.names_of_kind(kind))
+        return self._kind_names[kind]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Every C++/CUDA path of the tree."""
+        if self._paths is None:
+            self._paths = frozenset(self.store.cpp_paths())
+        return self._paths
+
+    def functions(self, name: str) -> tuple[tuple[str, Function], ...]:
+        """Every function, kernel or declaration of a simple name, with its path, in path and line order."""
+        if name not in self._functions:
+            found: list[tuple[str, Function]] = []
+            for path in self.store.paths_of(name, ("function", "kernel", "declaration", "instantiation")):
+                facts = self.facts(path)
+                if facts:
+                    found += [(path, f) for f in facts.functions if f.name == name]
+            self._functions[name] = tuple(found)
+        return self._functions[name]
+
+    def entries(self, name: str, kinds: Sequence[str], read: Callable[[CppFacts], Iterable]) -> list[tuple[str, object]]:
+        """Entries called ``name`` from the lists that ``read`` picks out of each file's facts."""
+        out: list[tuple[str, object]] = []
+        for path in self.store.paths_of(name, kinds):
+            facts = self.facts(path)
+            if facts:
+                out += [(path, entry) for entry in read(facts) if entry.name == name]
+        return out
+
+    def resolve_include(self, includer: str, target: str) -> str | None:
+        """The tree's file that an ``#include`` in ``includer`` means; None for one that is outside the tree."""
+        target = posixpath.normpath(target)
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(includer), target))
+        if beside in self.paths:
+            return beside
+        for folder in self._include_dirs:
+            candidate = posixpath.normpath(posixpath.join(folder, target))
+            if candidate in self.paths:
+                return candidate
+        if self._by_base is None:
+            by_base: dict[str, list[str]] = defaultdict(list)
+            for path in sorted(self.paths):
+                by_base[posixpath.basename(path)].append(path)
+            self._by_base = dict(by_base)
+        clean = target
+        while clean.startswith("../"):
+            clean = clean[3:]
+        tail = "/" + clean
+        matching = [p for p in self._by_base.get(posixpath.basename(clean), ()) if p == clean or p.endswith(tail)]
+        if not matching:
+            return None
+        # Several trees may hold the same header: the one nearest to the includer is meant.
+        return max(matching, key=lambda p: (len(posixpath.commonpath([p, includer]) or ""), -len(p), p))
+
+    def includes(self, path: str) -> tuple[tuple[int, str], ...]:
+        """The includes of a file that lie in the tree: ``(offset, path)`` in order."""
+        if path not in self._includes:
+            facts = self.facts(path)
+            out = []
+            for include in facts.includes if facts else ():
+                found = self.resolve_include(path, include.target)
+                if found and found != path:
+                    out.append((include.offset, found))
+            self._includes[path] = tuple(out)
+        return self._includes[path]
+
+    def closure(self, path: str) -> frozenset[str]:
+        """A file and everything it includes, directly or not."""
+        if path not in self._closures:
+            seen = {path}
+            stack = [path]
+            while stack:
+                for _, found in self.includes(stack.pop()):
+                    if found not in seen:
+                        seen.add(found)
+                        stack.append(found)
+            self._closures[path] = frozenset(seen)
+        return self._closures[path]
