@@ -1,0 +1,1 @@
+"""Files joined: the index of symbols, registrations, calls and includes, and the store that keeps facts."""

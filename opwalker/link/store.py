@@ -1,0 +1,437 @@
+"""The store of facts: what each file's facts are, which names they define, and answers that were given before.
+
+In: rows of files (path, size, time, digest), encoded facts by content digest, and encoded answers. Out: the same, by
+key and by name. The store does not know what a blob says, nor what a kind means; it reads no source.
+
+Facts are kept by *content digest*, kind and producer (the digest of the code that made them): a renamed or doubled file
+costs nothing, and facts of older code are never met. So facts must not depend on a file's path.
+
+One file a source root, with SQLite's write-ahead log: many may read while one writes, every write is one transaction of
+bounded size, and a process that is killed loses what it had not yet committed and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from opwalker.errors import EnvironmentMissing, InternalError
+from opwalker.link import store_file
+from opwalker.model.source import SourceRoot
+
+#: ``(size in bytes, mtime in ns, language, digest)`` of a file.
+FileRow = tuple[int, int, str, str]
+#: ``(digest, kind, producer, blob, ((name, kind of name), …))``.
+FactsRow = tuple[str, str, str, bytes, Sequence[tuple[str, str]]]
+
+#: Bounds of one write transaction, so that another process never waits long.
+_ROWS_AT_ONCE = 2000
+_BYTES_AT_ONCE = 8 << 20
+
+#: Bounds of the cached answers; the ones not used for longest go first.
+_MOST_RESULTS = 512
+_MOST_RESULT_BYTES = 64 << 20
+#: A used answer is noted at most once in this many seconds: a reader should seldom write.
+_USE_NOTED_AFTER = 3600.0
+
+#: Facts that no file needs are dropped when there are more of them than of needed ones, and at least this many.
+_FEWEST_DROPPED = 256
+
+T = TypeVar("T")
+
+
+class StoreRebuilt(InternalError):
+    """The store was found damaged while in use and has been made anew, empty: index again and repeat the question."""
+
+
+def tree_digest(digests: Mapping[str, str]) -> str:
+    """The digest over all ``{path: content digest}``, in whatever order they stand."""
+    whole = hashlib.sha256()
+    for path, digest in sorted(digests.items()):
+        whole.update(f"{path}\0{digest}\n".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()
+
+
+class Store:
+    """The facts of one source root. Not for use by several threads at once."""
+
+    def __init__(
+        self, opened: store_file.Opened, say: Callable[[str], None], timeout: float
+    ) -> None:
+        self._say = say
+        self._timeout = timeout
+        self._producers: tuple[str, ...] = ()
+        self._adopt(opened)
+
+    @classmethod
+    def open(
+        cls,
+        root: SourceRoot,
+        cache: Path,
+        say: Callable[[str], None],
+        *,
+        timeout: float = 10.0,
+    ) -> Store:
+        """Open the store of ``root`` in the folder ``cache``, making both where needed.
+
+        A store that is damaged, locked for longer than ``timeout`` seconds or of another edition is made anew; where the
+        folder cannot be written, facts are kept in memory. Either says exactly one line. Raises nothing.
+        """
+        return cls(store_file.open_file(root, cache, timeout), say, timeout)
+
+    @property
+    def path(self) -> Path | None:
+        """The file on disk, or None for a store in memory."""
+        return self._path
+
+    def use_producers(self, producers: Iterable[str]) -> None:
+        """From now on names come from facts of these producers alone (before: from all facts)."""
+        self._producers = tuple(sorted(set(producers)))
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def known(self) -> dict[str, FileRow]:
+        """``{path: (size, mtime_ns, language, digest)}`` of every file, as it was when last read."""
+        rows = self._query("SELECT path, size, mtime_ns, language, digest FROM files")
+        return {_text(row[0]): row[1:] for row in rows}
+
+    def update_files(
+        self, changed: Mapping[str, FileRow], removed: Iterable[str] = ()
+    ) -> None:
+        """Put or replace the rows of ``changed`` and drop those of ``removed``. Facts must have been put before."""
+        rows = [(_key(path), *row) for path, row in changed.items()]
+        gone = [(_key(path),) for path in removed]
+
+        def work(db: sqlite3.Connection) -> None:
+            db.executemany("INSERT OR REPLACE INTO files VALUES(?, ?, ?, ?, ?)", rows)
+            db.executemany("DELETE FROM files WHERE path = ?", gone)
+            db.execute("DELETE FROM meta WHERE key = 'tree'")
+
+        if rows or gone:
+            self._write(work)
+
+    def digest_of(self, path: str) -> str | None:
+        """The content digest of a file, or None for a path that is not known."""
+        row = self._one("SELECT digest FROM files WHERE path = ?", (_key(path),))
+        return row[0] if row else None
+
+    def tree_digest(self) -> str:
+        """The digest over all paths and content digests: equal trees have equal ones."""
+        row = self._one("SELECT value FROM meta WHERE key = 'tree'")
+        if row:
+            return row[0]
+
+        def work(db: sqlite3.Connection) -> str:
+            rows = db.execute("SELECT path, digest FROM files")
+            digest = tree_digest({_text(path): content for path, content in rows})
+            db.execute("INSERT OR REPLACE INTO meta VALUES('tree', ?)", (digest,))
+            return digest
+
+        return self._write(work)
+
+    def languages(self) -> dict[str, int]:
+        """``{language: number of files}``."""
+        return dict(
+            self._query(
+                "SELECT language, count(*) FROM files GROUP BY language ORDER BY language"
+            )
+        )
+
+    def mark_complete(self, producers: str, tree: str) -> None:
+        """Note that every file of the tree with digest ``tree`` has all facts of ``producers`` (a digest of them all)."""
+        self._write(
+            lambda db: db.execute(
+                "INSERT OR REPLACE INTO meta VALUES('complete', ?)",
+                (f"{producers} {tree}",),
+            )
+        )
+
+    def is_complete(self, producers: str) -> bool:
+        """True when ``mark_complete`` was called for ``producers`` and no file has changed in the store since."""
+        row = self._one("SELECT value FROM meta WHERE key = 'complete'")
+        if row is None or not row[0].startswith(f"{producers} "):
+            return False
+        return row[0] == f"{producers} {self.tree_digest()}"
+
+    # -- facts ---------------------------------------------------------------------------------------------------------
+
+    def put_facts(self, rows: Iterable[FactsRow]) -> None:
+        """Keep facts with the names that they define. Facts that are there already are left as they are."""
+        batch: list[FactsRow] = []
+        size = 0
+        for row in rows:
+            batch.append(row)
+            size += len(row[3])
+            if len(batch) >= _ROWS_AT_ONCE or size >= _BYTES_AT_ONCE:
+                self._put_batch(batch)
+                batch, size = [], 0
+        if batch:
+            self._put_batch(batch)
+
+    def facts(self, digest: str, kind: str, producer: str) -> bytes | None:
+        """The blob of one file's facts, or None where they are not kept."""
+        sql = "SELECT blob FROM facts WHERE kind = ? AND producer = ? AND digest = ?"
+        row = self._one(sql, (kind, producer, digest))
+        return self._unsealed(row[0]) if row else None
+
+    def facts_by_path(self, kind: str, producer: str) -> Iterator[tuple[str, bytes]]:
+        """``(path, blob)`` for every file that has facts of this kind, in order of paths."""
+        sql = (
+            "SELECT files.path, facts.blob FROM files CROSS JOIN facts ON facts.digest = files.digest"
+            " WHERE facts.kind = ? AND facts.producer = ? ORDER BY files.path"
+        )
+        for path, blob in self._query(sql, (kind, producer)):
+            yield _text(path), self._unsealed(blob)
+
+    def digests_with_facts(self, kind: str, producer: str) -> set[str]:
+        """The digests of all contents whose facts of this kind are kept."""
+        return {
+            row[0]
+            for row in self._query(
+                "SELECT digest FROM facts WHERE kind = ? AND producer = ?",
+                (kind, producer),
+            )
+        }
+
+    def prune(self) -> int:
+        """Drop facts that no file needs, when they outweigh the others; gives how many were dropped.
+
+        Not needed are facts of contents that no file has, and facts of other producers (after ``use_producers``).
+        """
+        needed = "digest IN (SELECT digest FROM files)" + self._produced("facts")
+        (count,) = self._one("SELECT count(*) FROM facts") or (0,)
+        (live,) = self._one(
+            f"SELECT count(*) FROM facts WHERE {needed}", self._producers
+        ) or (0,)
+        dropped = count - live
+        if dropped <= live or dropped < _FEWEST_DROPPED:
+            return 0
+
+        def work(db: sqlite3.Connection) -> int:
+            db.execute(f"DELETE FROM facts WHERE NOT ({needed})", self._producers)
+            db.execute("DELETE FROM names WHERE fact NOT IN (SELECT id FROM facts)")
+            db.execute("DELETE FROM has WHERE fact NOT IN (SELECT id FROM facts)")
+            return dropped
+
+        return self._write(work)
+
+    # -- names ---------------------------------------------------------------------------------------------------------
+
+    def paths_of(self, name: str, name_kinds: Sequence[str]) -> list[str]:
+        """The files whose facts define ``name`` as one of these kinds, in order."""
+        marks = ", ".join("?" * len(name_kinds))
+        sql = (
+            "SELECT DISTINCT files.path FROM names CROSS JOIN facts ON facts.id = names.fact"
+            f" CROSS JOIN files ON files.digest = facts.digest WHERE names.kind IN ({marks}) AND names.name = ?"
+            f"{self._produced('facts')} ORDER BY files.path"
+        )
+        return [
+            _text(row[0])
+            for row in self._query(sql, (*name_kinds, _key(name), *self._producers))
+        ]
+
+    def paths_with(self, name_kind: str) -> list[str]:
+        """The files whose facts define any name of this kind, in order."""
+        sql = (
+            "SELECT DISTINCT files.path FROM has CROSS JOIN facts ON facts.id = has.fact"
+            f" CROSS JOIN files ON files.digest = facts.digest WHERE has.kind = ?{self._produced('facts')}"
+            " ORDER BY files.path"
+        )
+        return [
+            _text(row[0]) for row in self._query(sql, (name_kind, *self._producers))
+        ]
+
+    def names_of_kind(
+        self, name_kind: str, *, any_producer: bool = False
+    ) -> list[tuple[str, str]]:
+        """``(name, path)`` for every name of this kind, in order; ``any_producer`` takes facts of older code too."""
+        produced, producers = (
+            ("", ()) if any_producer else (self._produced("facts"), self._producers)
+        )
+        # Joined here and not in SQL: a kind may have 100,000 names, and a look-up in a dictionary is three times as fast.
+        paths: dict[int, list[str]] = {}
+        live = (
+            "SELECT has.fact, files.path FROM has CROSS JOIN facts ON facts.id = has.fact"
+            f" CROSS JOIN files ON files.digest = facts.digest WHERE has.kind = ?{produced}"
+        )
+        for fact, path in self._query(live, (name_kind, *producers)):
+            paths.setdefault(fact, []).append(_text(path))
+        rows = self._query(
+            "SELECT name, fact FROM names WHERE kind = ? ORDER BY name, fact",
+            (name_kind,),
+        )
+        found = [
+            (_text(name), path)
+            for name, fact in rows
+            if fact in paths
+            for path in paths[fact]
+        ]
+        return list(dict.fromkeys(sorted(found)))
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def result(self, key: str) -> bytes | None:
+        """An answer that was kept under ``key``, or None."""
+        row = self._one("SELECT blob, used FROM results WHERE key = ?", (key,))
+        if row is None:
+            return None
+        blob = self._unsealed(row[0])
+        if time.time() - row[1] > _USE_NOTED_AFTER:
+            # A note that cannot be made is no reason to give up the file on disk.
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute(
+                    "UPDATE results SET used = ? WHERE key = ?", (time.time(), key)
+                )
+        return blob
+
+    def put_result(self, key: str, blob: bytes) -> None:
+        """Keep an answer. The oldest answers go when there are too many; one that is too large is not kept."""
+        if len(blob) > _MOST_RESULT_BYTES // 4:
+            return
+
+        def work(db: sqlite3.Connection) -> None:
+            row = (key, _sealed(blob), len(blob), time.time())
+            db.execute("INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?)", row)
+            left = _MOST_RESULT_BYTES
+            held = db.execute(
+                "SELECT key, size FROM results ORDER BY used DESC, key"
+            ).fetchall()
+            for number, (other, size) in enumerate(held):
+                left -= size
+                if number >= _MOST_RESULTS or left < 0:
+                    db.execute("DELETE FROM results WHERE key = ?", (other,))
+
+        self._write(work)
+
+    # -- the file below ------------------------------------------------------------------------------------------------
+
+    def _adopt(self, opened: store_file.Opened) -> None:
+        self._db, self._path = opened.connection, opened.path
+        if opened.line:
+            self._say(opened.line)
+
+    def _put_batch(self, batch: Sequence[FactsRow]) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            names: list[tuple[str, str | bytes, int]] = []
+            has: set[tuple[str, int]] = set()
+            for digest, kind, producer, blob, defined in batch:
+                put = db.execute(
+                    "INSERT OR IGNORE INTO facts(digest, kind, producer, blob) VALUES(?, ?, ?, ?)",
+                    (digest, kind, producer, _sealed(blob)),
+                )
+                if put.rowcount and defined:
+                    fact = put.lastrowid
+                    names += [
+                        (name_kind, _key(name), fact) for name, name_kind in defined
+                    ]
+                    has |= {(name_kind, fact) for _, name_kind in defined}
+            db.executemany("INSERT OR IGNORE INTO names VALUES(?, ?, ?)", names)
+            db.executemany("INSERT OR IGNORE INTO has VALUES(?, ?)", sorted(has))
+
+        self._write(work)
+
+    def _produced(self, table: str) -> str:
+        if not self._producers:
+            return ""
+        return f" AND {table}.producer IN ({', '.join('?' * len(self._producers))})"
+
+    def _one(self, sql: str, values: Sequence[object] = ()) -> tuple | None:
+        rows = self._query(sql, values)
+        return rows[0] if rows else None
+
+    def _query(self, sql: str, values: Sequence[object] = ()) -> list[tuple]:
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from error
+
+    def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``work`` in one transaction. Where the disk refuses, go on in memory with what was committed."""
+        try:
+            return self._transaction(work)
+        except sqlite3.Error as error:
+            if (
+                not (store_file.is_refused(error) or store_file.is_busy(error))
+                or self._path is None
+            ):
+                raise self._unreadable(error) from error
+            self._go_on_in_memory(error)
+        return self._transaction(work)
+
+    def _transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            result = work(self._db)
+            self._db.execute("COMMIT")
+            return result
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _go_on_in_memory(self, error: sqlite3.Error) -> None:
+        try:
+            memory = store_file.copy_to_memory(self._db)
+        except sqlite3.Error as unreadable:
+            raise self._unreadable(unreadable) from error
+        self.close()
+        line = f"the store of facts cannot be written ({error}): facts are kept for this run only"
+        self._adopt(store_file.Opened(memory, None, line))
+
+    def _unreadable(self, error: sqlite3.Error) -> Exception:
+        """The exception to raise for ``error``; a damaged store has been made anew when this returns."""
+        if isinstance(error, sqlite3.ProgrammingError):
+            return error
+        if store_file.is_busy(error):
+            return EnvironmentMissing(
+                "the store of facts is locked by another process", "try again"
+            )
+        return self._rebuild("was damaged")
+
+    def _unsealed(self, blob: bytes) -> bytes:
+        body = blob[4:]
+        if zlib.crc32(body) != int.from_bytes(blob[:4], "little"):
+            raise self._rebuild("was damaged")
+        return body
+
+    def _rebuild(self, reason: str) -> StoreRebuilt:
+        self.close()
+        if self._path is None:
+            line = f"the store of facts {reason} and is made anew"
+            self._adopt(store_file.Opened(store_file.empty_in_memory(), None, line))
+        else:
+            self._adopt(store_file.make_anew(self._path, self._timeout, reason))
+        return StoreRebuilt(
+            f"the store of facts {reason} and was made anew", "run the command again"
+        )
+
+
+def _sealed(blob: bytes) -> bytes:
+    # SQLite notices a damaged page of a table, but not a damaged byte within a blob.
+    return zlib.crc32(blob).to_bytes(4, "little") + blob
+
+
+def _key(text: str) -> str | bytes:
+    """Text as SQLite takes it: a file name that is not UTF-8 goes as its bytes."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape")
+    return text
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")

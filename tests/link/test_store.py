@@ -1,0 +1,352 @@
+"""The store of facts: rows and names by key, and what must hold when files move, code changes or answers pile up."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opwalker.link import store as store_module
+from opwalker.link.store import Store, tree_digest
+from opwalker.model.source import SourceRoot
+
+ROOT = SourceRoot("/some/where/lib", "lib")
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture
+def lines() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def store(tmp_path: Path, lines: list[str]):
+    opened = Store.open(ROOT, tmp_path / "cache", lines.append)
+    yield opened
+    opened.close()
+
+
+def fill(store: Store) -> None:
+    store.put_facts(
+        [
+            (
+                digest("a"),
+                "cpp",
+                "p1",
+                b"facts of a",
+                [("run", "function"), ("k", "kernel"), ("run", "kernel")],
+            ),
+            (
+                digest("b"),
+                "cpp",
+                "p1",
+                b"facts of b",
+                [("run", "function"), ("N", "constant")],
+            ),
+        ]
+    )
+    store.update_files(
+        {"x/a.cu": (10, 1, "cuda", digest("a")), "b.cu": (20, 2, "cuda", digest("b"))}
+    )
+
+
+def test_rows_come_back_and_survive_closing(
+    store: Store, tmp_path: Path, lines: list[str]
+) -> None:
+    fill(store)
+    store.close()
+    again = Store.open(ROOT, tmp_path / "cache", lines.append)
+    assert again.known() == {
+        "x/a.cu": (10, 1, "cuda", digest("a")),
+        "b.cu": (20, 2, "cuda", digest("b")),
+    }
+    assert again.facts(digest("a"), "cpp", "p1") == b"facts of a"
+    assert again.facts(digest("a"), "cpp", "p2") is None
+    assert again.facts(digest("a"), "py", "p1") is None
+    assert again.digests_with_facts("cpp", "p1") == {digest("a"), digest("b")}
+    assert again.digest_of("b.cu") == digest("b")
+    assert again.digest_of("c.cu") is None
+    assert again.languages() == {"cuda": 2}
+    assert list(again.facts_by_path("cpp", "p1")) == [
+        ("b.cu", b"facts of b"),
+        ("x/a.cu", b"facts of a"),
+    ]
+    assert lines == []
+    again.close()
+
+
+def test_names_are_found_in_live_files_only(store: Store) -> None:
+    fill(store)
+    assert store.paths_of("run", ("function",)) == ["b.cu", "x/a.cu"]
+    assert store.paths_of("run", ("kernel",)) == ["x/a.cu"]
+    assert store.paths_of("run", ()) == []
+    assert store.paths_with("constant") == ["b.cu"]
+    assert store.names_of_kind("function") == [("run", "b.cu"), ("run", "x/a.cu")]
+    store.update_files({}, ["b.cu"])
+    assert store.paths_of("run", ("function",)) == ["x/a.cu"]
+    assert store.paths_with("constant") == []
+    assert store.names_of_kind("constant") == []
+
+
+def test_a_renamed_or_doubled_file_keeps_its_facts(store: Store) -> None:
+    fill(store)
+    store.update_files(
+        {
+            "moved.cu": (10, 9, "cuda", digest("a")),
+            "twin.cu": (10, 9, "cuda", digest("a")),
+        },
+        ["x/a.cu"],
+    )
+    assert store.paths_of("k", ("kernel",)) == ["moved.cu", "twin.cu"]
+    assert store.facts(digest("a"), "cpp", "p1") == b"facts of a"
+
+
+def test_names_of_older_code_are_not_met(store: Store) -> None:
+    fill(store)
+    store.put_facts(
+        [(digest("a"), "cpp", "p2", b"better facts of a", [("go", "function")])]
+    )
+    store.use_producers(["p2"])
+    assert store.paths_of("run", ("function",)) == []
+    assert store.paths_of("go", ("function",)) == ["x/a.cu"]
+    assert store.names_of_kind("function") == [("go", "x/a.cu")]
+    assert store.paths_with("kernel") == []
+    assert ("k", "x/a.cu") in store.names_of_kind("kernel", any_producer=True)
+
+
+def test_facts_put_twice_stand_once(store: Store) -> None:
+    fill(store)
+    fill(store)
+    assert store.names_of_kind("function") == [("run", "b.cu"), ("run", "x/a.cu")]
+    store.put_facts([(digest("a"), "cpp", "p1", b"other", [("other", "function")])])
+    assert store.facts(digest("a"), "cpp", "p1") == b"facts of a"
+    assert store.paths_of("other", ("function",)) == []
+
+
+def test_the_tree_digest_follows_paths_and_contents_and_nothing_else(
+    store: Store,
+) -> None:
+    empty = store.tree_digest()
+    fill(store)
+    first = store.tree_digest()
+    assert first == tree_digest({"b.cu": digest("b"), "x/a.cu": digest("a")}) != empty
+    store.update_files({"b.cu": (20, 777, "cuda", digest("b"))})
+    assert store.tree_digest() == first
+    store.update_files({"b.cu": (20, 777, "cuda", digest("c"))})
+    changed = store.tree_digest()
+    assert changed != first
+    store.update_files({"c.cu": (20, 777, "cuda", digest("c"))}, ["b.cu"])
+    assert store.tree_digest() not in (first, changed)
+
+
+def test_complete_holds_until_a_file_changes(store: Store) -> None:
+    fill(store)
+    assert not store.is_complete("p1")
+    store.mark_complete("p1", store.tree_digest())
+    assert store.is_complete("p1")
+    assert not store.is_complete("p")
+    assert not store.is_complete("p2")
+    store.update_files({"b.cu": (20, 3, "cuda", digest("b"))})
+    assert store.is_complete("p1")
+    store.update_files({"b.cu": (20, 3, "cuda", digest("new"))})
+    assert not store.is_complete("p1")
+
+
+def test_complete_for_another_tree_does_not_count(store: Store) -> None:
+    """Another process changed files between this one's reading and its mark."""
+    fill(store)
+    store.mark_complete("p1", tree_digest({"b.cu": digest("b")}))
+    assert not store.is_complete("p1")
+
+
+def test_prune_waits_until_unneeded_facts_outweigh(store: Store) -> None:
+    fill(store)
+    store.put_facts(
+        [
+            (digest(f"old {n}"), "cpp", "p1", b"old", [("old", "function")])
+            for n in range(200)
+        ]
+    )
+    assert store.prune() == 0
+    store.put_facts(
+        [
+            (digest(f"older {n}"), "cpp", "p1", b"old", [("old", "function")])
+            for n in range(200)
+        ]
+    )
+    assert store.prune() == 400
+    assert store.digests_with_facts("cpp", "p1") == {digest("a"), digest("b")}
+    assert store.paths_of("run", ("function",)) == ["b.cu", "x/a.cu"]
+    assert store._db.execute(
+        "SELECT count(*) FROM names WHERE name = 'old'"
+    ).fetchone() == (0,)
+    assert store._db.execute("SELECT count(*) FROM has").fetchone() == (4,)
+
+
+def test_prune_drops_the_facts_of_older_code(store: Store) -> None:
+    contents = [digest(str(n)) for n in range(300)]
+    store.update_files(
+        {f"{n}.cu": (1, 1, "cuda", content) for n, content in enumerate(contents)}
+    )
+    for producer in ("p1", "p2", "p3"):
+        store.put_facts(
+            [
+                (content, "cpp", producer, b"x", [("f", "function")])
+                for content in contents
+            ]
+        )
+    store.use_producers(["p3"])
+    assert store.prune() == 600
+    assert store.digests_with_facts("cpp", "p1") == set()
+    assert store.digests_with_facts("cpp", "p3") == set(contents)
+
+
+def test_answers_are_kept_and_the_oldest_go(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(store_module.time, "time", lambda: now[0])
+    monkeypatch.setattr(store_module, "_MOST_RESULTS", 3)
+    for key in ("a", "b", "c"):
+        now[0] += 1
+        store.put_result(key, key.encode() * 10)
+    now[0] += 2 * store_module._USE_NOTED_AFTER
+    assert store.result("a") == b"a" * 10
+    store.put_result("d", b"d")
+    assert store.result("b") is None
+    assert [store.result(key) for key in ("a", "c", "d")] == [
+        b"a" * 10,
+        b"c" * 10,
+        b"d",
+    ]
+    store.put_result("a", b"new")
+    assert store.result("a") == b"new"
+
+
+def test_answers_are_bounded_in_size(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_MOST_RESULT_BYTES", 1000)
+    store.put_result("huge", bytes(300))
+    assert store.result("huge") is None
+    for number in range(10):
+        store.put_result(str(number), bytes(200))
+    kept = [number for number in range(10) if store.result(str(number)) is not None]
+    assert 1 <= len(kept) <= 5
+
+
+def test_roots_of_one_name_have_stores_of_their_own(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    one = Store.open(SourceRoot("/one/lib", "lib"), tmp_path, lines.append)
+    fill(one)
+    two = Store.open(SourceRoot("/two/lib", "lib"), tmp_path, lines.append)
+    assert two.known() == {}
+    assert one.path != two.path
+    for opened in (one, two):
+        opened.close()
+
+
+def test_odd_root_names_make_plain_file_names(tmp_path: Path, lines: list[str]) -> None:
+    for name in ("../../etc", "a b\n*?", "", "ü" * 300):
+        opened = Store.open(SourceRoot("/r", name), tmp_path, lines.append)
+        assert opened.path is not None and opened.path.parent == tmp_path
+        opened.close()
+    assert lines == []
+
+
+def test_two_stores_of_one_root_see_each_other(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    one = Store.open(ROOT, tmp_path, lines.append)
+    two = Store.open(ROOT, tmp_path, lines.append)
+    fill(one)
+    assert two.paths_of("k", ("kernel",)) == ["x/a.cu"]
+    two.update_files({"c.cu": (1, 1, "cuda", digest("a"))})
+    assert one.paths_of("k", ("kernel",)) == ["c.cu", "x/a.cu"]
+    for opened in (one, two):
+        opened.close()
+
+
+names = st.text(st.characters(exclude_categories=()), max_size=8).map(
+    lambda text: text.encode("utf-8", "surrogatepass").decode(
+        "utf-8", "surrogateescape"
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(names, st.tuples(names, st.binary(max_size=50)), max_size=8))
+def test_any_file_name_and_any_name_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, files: dict
+) -> None:
+    store = Store.open(ROOT, tmp_path_factory.mktemp("cache"), lambda line: None)
+    try:
+        rows = {path: (1, 2, "cuda", digest(repr(path))) for path in files}
+        store.put_facts(
+            [
+                (rows[path][3], "cpp", "p", blob, [(name, "function")])
+                for path, (name, blob) in files.items()
+            ]
+        )
+        store.update_files(rows)
+        assert store.known() == rows
+        for path, (name, blob) in files.items():
+            assert path in store.paths_of(name, ("function",))
+            assert store.facts(rows[path][3], "cpp", "p") == blob
+        assert store.names_of_kind("function") == sorted(
+            (name, path) for path, (name, _) in files.items()
+        )
+        assert store.tree_digest() == tree_digest(
+            {path: row[3] for path, row in rows.items()}
+        )
+    finally:
+        store.close()
+
+
+def test_opening_and_look_ups_are_quick(tmp_path: Path, lines: list[str]) -> None:
+    """7,000 files: 15 ms and 0.2 ms are promised; the bounds here leave room for a busy machine."""
+    contents = [digest(str(n)) for n in range(7000)]
+    store = Store.open(ROOT, tmp_path, lines.append)
+    store.put_facts(
+        (
+            content,
+            "cpp",
+            "p",
+            b"facts" * 50,
+            [(f"f{n % 900}", "function"), (f"m{n}", "macro")],
+        )
+        for n, content in enumerate(contents)
+    )
+    store.update_files(
+        {
+            f"csrc/file{n}.cu": (n, n, "cuda", content)
+            for n, content in enumerate(contents)
+        }
+    )
+    store.close()
+    best = min(_opening(tmp_path) for _ in range(5))
+    assert best < 0.045
+    store = Store.open(ROOT, tmp_path, lines.append)
+    start = time.perf_counter()
+    for n in range(200):
+        assert len(store.paths_of(f"f{n}", ("function", "kernel"))) in (7, 8)
+        assert store.facts(contents[n], "cpp", "p")
+    assert (time.perf_counter() - start) / 400 < 0.0006
+    store.close()
+
+
+def _opening(cache: Path) -> float:
+    start = time.perf_counter()
+    store = Store.open(ROOT, cache, lambda line: None)
+    assert len(store.known()) == 7000
+    taken = time.perf_counter() - start
+    store.close()
+    return taken
