@@ -61,9 +61,7 @@ def tree_digest(digests: Mapping[str, str]) -> str:
 class Store:
     """The facts of one source root. Not for use by several threads at once."""
 
-    def __init__(
-        self, opened: store_file.Opened, say: Callable[[str], None], timeout: float
-    ) -> None:
+    def __init__(self, opened: store_file.Opened, say: Callable[[str], None], timeout: float) -> None:
         self._say = say
         self._timeout = timeout
         self._producers: tuple[str, ...] = ()
@@ -106,9 +104,7 @@ class Store:
         rows = self._query("SELECT path, size, mtime_ns, language, digest FROM files")
         return {_text(row[0]): row[1:] for row in rows}
 
-    def update_files(
-        self, changed: Mapping[str, FileRow], removed: Iterable[str] = ()
-    ) -> None:
+    def update_files(self, changed: Mapping[str, FileRow], removed: Iterable[str] = ()) -> None:
         """Put or replace the rows of ``changed`` and drop those of ``removed``. Facts must have been put before."""
         rows = [(_key(path), *row) for path, row in changed.items()]
         gone = [(_key(path),) for path in removed]
@@ -142,11 +138,7 @@ class Store:
 
     def languages(self) -> dict[str, int]:
         """``{language: number of files}``."""
-        return dict(
-            self._query(
-                "SELECT language, count(*) FROM files GROUP BY language ORDER BY language"
-            )
-        )
+        return dict(self._query("SELECT language, count(*) FROM files GROUP BY language ORDER BY language"))
 
     def mark_complete(self, producers: str, tree: str) -> None:
         """Note that every file of the tree with digest ``tree`` has all facts of ``producers`` (a digest of them all)."""
@@ -211,9 +203,7 @@ class Store:
         """
         needed = "digest IN (SELECT digest FROM files)" + self._produced("facts")
         (count,) = self._one("SELECT count(*) FROM facts") or (0,)
-        (live,) = self._one(
-            f"SELECT count(*) FROM facts WHERE {needed}", self._producers
-        ) or (0,)
+        (live,) = self._one(f"SELECT count(*) FROM facts WHERE {needed}", self._producers) or (0,)
         dropped = count - live
         if dropped <= live or dropped < _FEWEST_DROPPED:
             return 0
@@ -236,10 +226,7 @@ class Store:
             f" CROSS JOIN files ON files.digest = facts.digest WHERE names.kind IN ({marks}) AND names.name = ?"
             f"{self._produced('facts')} ORDER BY files.path"
         )
-        return [
-            _text(row[0])
-            for row in self._query(sql, (*name_kinds, _key(name), *self._producers))
-        ]
+        return [_text(row[0]) for row in self._query(sql, (*name_kinds, _key(name), *self._producers))]
 
     def paths_with(self, name_kind: str) -> list[str]:
         """The files whose facts define any name of this kind, in order."""
@@ -248,17 +235,11 @@ class Store:
             f" CROSS JOIN files ON files.digest = facts.digest WHERE has.kind = ?{self._produced('facts')}"
             " ORDER BY files.path"
         )
-        return [
-            _text(row[0]) for row in self._query(sql, (name_kind, *self._producers))
-        ]
+        return [_text(row[0]) for row in self._query(sql, (name_kind, *self._producers))]
 
-    def names_of_kind(
-        self, name_kind: str, *, any_producer: bool = False
-    ) -> list[tuple[str, str]]:
+    def names_of_kind(self, name_kind: str, *, any_producer: bool = False) -> list[tuple[str, str]]:
         """``(name, path)`` for every name of this kind, in order; ``any_producer`` takes facts of older code too."""
-        produced, producers = (
-            ("", ()) if any_producer else (self._produced("facts"), self._producers)
-        )
+        produced, producers = ("", ()) if any_producer else (self._produced("facts"), self._producers)
         # Joined here and not in SQL: a kind may have 100,000 names, and a look-up in a dictionary is three times as fast.
         paths: dict[int, list[str]] = {}
         live = (
@@ -271,12 +252,7 @@ class Store:
             "SELECT name, fact FROM names WHERE kind = ? ORDER BY name, fact",
             (name_kind,),
         )
-        found = [
-            (_text(name), path)
-            for name, fact in rows
-            if fact in paths
-            for path in paths[fact]
-        ]
+        found = [(_text(name), path) for name, fact in rows if fact in paths for path in paths[fact]]
         return list(dict.fromkeys(sorted(found)))
 
     # -- answers -------------------------------------------------------------------------------------------------------
@@ -290,9 +266,7 @@ class Store:
         if time.time() - row[1] > _USE_NOTED_AFTER:
             # A note that cannot be made is no reason to give up the file on disk.
             with contextlib.suppress(sqlite3.Error):
-                self._db.execute(
-                    "UPDATE results SET used = ? WHERE key = ?", (time.time(), key)
-                )
+                self._db.execute("UPDATE results SET used = ? WHERE key = ?", (time.time(), key))
         return blob
 
     def put_result(self, key: str, blob: bytes) -> None:
@@ -304,9 +278,7 @@ class Store:
             row = (key, _sealed(blob), len(blob), time.time())
             db.execute("INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?)", row)
             left = _MOST_RESULT_BYTES
-            held = db.execute(
-                "SELECT key, size FROM results ORDER BY used DESC, key"
-            ).fetchall()
+            held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall()
             for number, (other, size) in enumerate(held):
                 left -= size
                 if number >= _MOST_RESULTS or left < 0:
@@ -332,9 +304,7 @@ class Store:
                 )
                 if put.rowcount and defined:
                     fact = put.lastrowid
-                    names += [
-                        (name_kind, _key(name), fact) for name, name_kind in defined
-                    ]
+                    names += [(name_kind, _key(name), fact) for name, name_kind in defined]
                     has |= {(name_kind, fact) for _, name_kind in defined}
             db.executemany("INSERT OR IGNORE INTO names VALUES(?, ?, ?)", names)
             db.executemany("INSERT OR IGNORE INTO has VALUES(?, ?)", sorted(has))
@@ -361,10 +331,7 @@ class Store:
         try:
             return self._transaction(work)
         except sqlite3.Error as error:
-            if (
-                not (store_file.is_refused(error) or store_file.is_busy(error))
-                or self._path is None
-            ):
+            if not (store_file.is_refused(error) or store_file.is_busy(error)) or self._path is None:
                 raise self._unreadable(error) from error
             self._go_on_in_memory(error)
         return self._transaction(work)
@@ -394,9 +361,7 @@ class Store:
         if isinstance(error, sqlite3.ProgrammingError):
             return error
         if store_file.is_busy(error):
-            return EnvironmentMissing(
-                "the store of facts is locked by another process", "try again"
-            )
+            return EnvironmentMissing("the store of facts is locked by another process", "try again")
         return self._rebuild("was damaged")
 
     def _unsealed(self, blob: bytes) -> bytes:
@@ -412,9 +377,7 @@ class Store:
             self._adopt(store_file.Opened(store_file.empty_in_memory(), None, line))
         else:
             self._adopt(store_file.make_anew(self._path, self._timeout, reason))
-        return StoreRebuilt(
-            f"the store of facts {reason} and was made anew", "run the command again"
-        )
+        return StoreRebuilt(f"the store of facts {reason} and was made anew", "run the command again")
 
 
 def _sealed(blob: bytes) -> bytes:

@@ -80,9 +80,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 def is_refused(error: sqlite3.Error) -> bool:
     """True when the disk or its permissions refused a write, so that the tables themselves are in order."""
     code = getattr(error, "sqlite_errorcode", 0)
-    return (code & 0xFF) in _REFUSED or (
-        code & 0xFF == sqlite3.SQLITE_IOERR and code not in _BAD_READS
-    )
+    return (code & 0xFF) in _REFUSED or (code & 0xFF == sqlite3.SQLITE_IOERR and code not in _BAD_READS)
 
 
 def open_file(root: SourceRoot, cache: Path, timeout: float) -> Opened:
@@ -95,9 +93,7 @@ def open_file(root: SourceRoot, cache: Path, timeout: float) -> Opened:
         cache.mkdir(parents=True, exist_ok=True)
         generation = max(_generations(cache, stem), default=0)
     except OSError as error:
-        return _in_memory(
-            f"the cache folder {cache} cannot be used ({error.strerror or error})"
-        )
+        return _in_memory(f"the cache folder {cache} cannot be used ({error.strerror or error})")
     line = None
     if generation:
         path = _path(cache, stem, generation)
@@ -156,9 +152,7 @@ def _generations(cache: Path, stem: str) -> list[int]:
     return [int(match[1]) for match in found if match]
 
 
-def _make(
-    cache: Path, stem: str, generation: int, timeout: float, line: str | None
-) -> Opened:
+def _make(cache: Path, stem: str, generation: int, timeout: float, line: str | None) -> Opened:
     path = _path(cache, stem, generation)
     try:
         opened = Opened(_connect(path, timeout), path, line)
@@ -173,9 +167,7 @@ def _make(
 
 
 def _in_memory(reason: str) -> Opened:
-    return Opened(
-        empty_in_memory(), None, f"{reason}: facts are kept for this run only"
-    )
+    return Opened(empty_in_memory(), None, f"{reason}: facts are kept for this run only")
 
 
 def _memory() -> sqlite3.Connection:
@@ -199,9 +191,7 @@ def _connect(path: Path, timeout: float) -> sqlite3.Connection:
         if is_refused(error):
             raise
         if is_busy(error):
-            raise UnusableStore(
-                "has been locked by another process for too long"
-            ) from None
+            raise UnusableStore("has been locked by another process for too long") from None
         raise UnusableStore("was damaged") from None
     except BaseException:
         connection.close()
@@ -238,9 +228,7 @@ def _create(connection: sqlite3.Connection) -> None:
     )
 
 
-def _without_writing(
-    path: Path, cache: Path, error: sqlite3.OperationalError
-) -> Opened:
+def _without_writing(path: Path, cache: Path, error: sqlite3.OperationalError) -> Opened:
     """The facts of a store in a folder that cannot be written: copied to memory, so that they still save work."""
     reason = f"the cache folder {cache} cannot be written ({error})"
     options = ["mode=ro"]
@@ -251,9 +239,7 @@ def _without_writing(
             options.append("mode=ro&immutable=1")
     for option in options:
         with contextlib.suppress(sqlite3.Error):
-            connection = sqlite3.connect(
-                f"{path.absolute().as_uri()}?{option}", uri=True, isolation_level=None
-            )
+            connection = sqlite3.connect(f"{path.absolute().as_uri()}?{option}", uri=True, isolation_level=None)
             with contextlib.closing(connection):
                 if _edition(connection) == EDITION:
                     return Opened(

@@ -52,14 +52,10 @@ def fill(store: Store) -> None:
             ),
         ]
     )
-    store.update_files(
-        {"x/a.cu": (10, 1, "cuda", digest("a")), "b.cu": (20, 2, "cuda", digest("b"))}
-    )
+    store.update_files({"x/a.cu": (10, 1, "cuda", digest("a")), "b.cu": (20, 2, "cuda", digest("b"))})
 
 
-def test_rows_come_back_and_survive_closing(
-    store: Store, tmp_path: Path, lines: list[str]
-) -> None:
+def test_rows_come_back_and_survive_closing(store: Store, tmp_path: Path, lines: list[str]) -> None:
     fill(store)
     store.close()
     again = Store.open(ROOT, tmp_path / "cache", lines.append)
@@ -110,9 +106,7 @@ def test_a_renamed_or_doubled_file_keeps_its_facts(store: Store) -> None:
 
 def test_names_of_older_code_are_not_met(store: Store) -> None:
     fill(store)
-    store.put_facts(
-        [(digest("a"), "cpp", "p2", b"better facts of a", [("go", "function")])]
-    )
+    store.put_facts([(digest("a"), "cpp", "p2", b"better facts of a", [("go", "function")])])
     store.use_producers(["p2"])
     assert store.paths_of("run", ("function",)) == []
     assert store.paths_of("go", ("function",)) == ["x/a.cu"]
@@ -168,49 +162,28 @@ def test_complete_for_another_tree_does_not_count(store: Store) -> None:
 
 def test_prune_waits_until_unneeded_facts_outweigh(store: Store) -> None:
     fill(store)
-    store.put_facts(
-        [
-            (digest(f"old {n}"), "cpp", "p1", b"old", [("old", "function")])
-            for n in range(200)
-        ]
-    )
+    store.put_facts([(digest(f"old {n}"), "cpp", "p1", b"old", [("old", "function")]) for n in range(200)])
     assert store.prune() == 0
-    store.put_facts(
-        [
-            (digest(f"older {n}"), "cpp", "p1", b"old", [("old", "function")])
-            for n in range(200)
-        ]
-    )
+    store.put_facts([(digest(f"older {n}"), "cpp", "p1", b"old", [("old", "function")]) for n in range(200)])
     assert store.prune() == 400
     assert store.digests_with_facts("cpp", "p1") == {digest("a"), digest("b")}
     assert store.paths_of("run", ("function",)) == ["b.cu", "x/a.cu"]
-    assert store._db.execute(
-        "SELECT count(*) FROM names WHERE name = 'old'"
-    ).fetchone() == (0,)
+    assert store._db.execute("SELECT count(*) FROM names WHERE name = 'old'").fetchone() == (0,)
     assert store._db.execute("SELECT count(*) FROM has").fetchone() == (4,)
 
 
 def test_prune_drops_the_facts_of_older_code(store: Store) -> None:
     contents = [digest(str(n)) for n in range(300)]
-    store.update_files(
-        {f"{n}.cu": (1, 1, "cuda", content) for n, content in enumerate(contents)}
-    )
+    store.update_files({f"{n}.cu": (1, 1, "cuda", content) for n, content in enumerate(contents)})
     for producer in ("p1", "p2", "p3"):
-        store.put_facts(
-            [
-                (content, "cpp", producer, b"x", [("f", "function")])
-                for content in contents
-            ]
-        )
+        store.put_facts([(content, "cpp", producer, b"x", [("f", "function")]) for content in contents])
     store.use_producers(["p3"])
     assert store.prune() == 600
     assert store.digests_with_facts("cpp", "p1") == set()
     assert store.digests_with_facts("cpp", "p3") == set(contents)
 
 
-def test_answers_are_kept_and_the_oldest_go(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_are_kept_and_the_oldest_go(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr(store_module.time, "time", lambda: now[0])
     monkeypatch.setattr(store_module, "_MOST_RESULTS", 3)
@@ -230,9 +203,7 @@ def test_answers_are_kept_and_the_oldest_go(
     assert store.result("a") == b"new"
 
 
-def test_answers_are_bounded_in_size(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_are_bounded_in_size(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "_MOST_RESULT_BYTES", 1000)
     store.put_result("huge", bytes(300))
     assert store.result("huge") is None
@@ -242,9 +213,7 @@ def test_answers_are_bounded_in_size(
     assert 1 <= len(kept) <= 5
 
 
-def test_roots_of_one_name_have_stores_of_their_own(
-    tmp_path: Path, lines: list[str]
-) -> None:
+def test_roots_of_one_name_have_stores_of_their_own(tmp_path: Path, lines: list[str]) -> None:
     one = Store.open(SourceRoot("/one/lib", "lib"), tmp_path, lines.append)
     fill(one)
     two = Store.open(SourceRoot("/two/lib", "lib"), tmp_path, lines.append)
@@ -262,9 +231,7 @@ def test_odd_root_names_make_plain_file_names(tmp_path: Path, lines: list[str]) 
     assert lines == []
 
 
-def test_two_stores_of_one_root_see_each_other(
-    tmp_path: Path, lines: list[str]
-) -> None:
+def test_two_stores_of_one_root_see_each_other(tmp_path: Path, lines: list[str]) -> None:
     one = Store.open(ROOT, tmp_path, lines.append)
     two = Store.open(ROOT, tmp_path, lines.append)
     fill(one)
@@ -276,37 +243,26 @@ def test_two_stores_of_one_root_see_each_other(
 
 
 names = st.text(st.characters(exclude_categories=()), max_size=8).map(
-    lambda text: text.encode("utf-8", "surrogatepass").decode(
-        "utf-8", "surrogateescape"
-    )
+    lambda text: text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
 )
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(names, st.tuples(names, st.binary(max_size=50)), max_size=8))
-def test_any_file_name_and_any_name_comes_back(
-    tmp_path_factory: pytest.TempPathFactory, files: dict
-) -> None:
+def test_any_file_name_and_any_name_comes_back(tmp_path_factory: pytest.TempPathFactory, files: dict) -> None:
     store = Store.open(ROOT, tmp_path_factory.mktemp("cache"), lambda line: None)
     try:
         rows = {path: (1, 2, "cuda", digest(repr(path))) for path in files}
         store.put_facts(
-            [
-                (rows[path][3], "cpp", "p", blob, [(name, "function")])
-                for path, (name, blob) in files.items()
-            ]
+            [(rows[path][3], "cpp", "p", blob, [(name, "function")]) for path, (name, blob) in files.items()]
         )
         store.update_files(rows)
         assert store.known() == rows
         for path, (name, blob) in files.items():
             assert path in store.paths_of(name, ("function",))
             assert store.facts(rows[path][3], "cpp", "p") == blob
-        assert store.names_of_kind("function") == sorted(
-            (name, path) for path, (name, _) in files.items()
-        )
-        assert store.tree_digest() == tree_digest(
-            {path: row[3] for path, row in rows.items()}
-        )
+        assert store.names_of_kind("function") == sorted((name, path) for path, (name, _) in files.items())
+        assert store.tree_digest() == tree_digest({path: row[3] for path, row in rows.items()})
     finally:
         store.close()
 
@@ -325,12 +281,7 @@ def test_opening_and_look_ups_are_quick(tmp_path: Path, lines: list[str]) -> Non
         )
         for n, content in enumerate(contents)
     )
-    store.update_files(
-        {
-            f"csrc/file{n}.cu": (n, n, "cuda", content)
-            for n, content in enumerate(contents)
-        }
-    )
+    store.update_files({f"csrc/file{n}.cu": (n, n, "cuda", content) for n, content in enumerate(contents)})
     store.close()
     best = min(_opening(tmp_path) for _ in range(5))
     assert best < 0.045

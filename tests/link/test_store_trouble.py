@@ -29,10 +29,7 @@ def lines() -> list[str]:
 
 
 def rows(count: int, size: int = 100) -> list:
-    return [
-        (f"d{n:05}", "cpp", "p", bytes([n % 256]) * size, [(f"f{n}", "function")])
-        for n in range(count)
-    ]
+    return [(f"d{n:05}", "cpp", "p", bytes([n % 256]) * size, [(f"f{n}", "function")]) for n in range(count)]
 
 
 def filled(cache: Path, count: int = 50, size: int = 100) -> Path:
@@ -49,9 +46,7 @@ def filled(cache: Path, count: int = 50, size: int = 100) -> Path:
 def usable(store: Store) -> bool:
     store.put_facts([("d", "cpp", "p", b"blob", [("name", "function")])])
     store.update_files({"p.cu": (1, 1, "cuda", "d")})
-    return store.facts("d", "cpp", "p") == b"blob" and store.paths_of(
-        "name", ["function"]
-    ) == ["p.cu"]
+    return store.facts("d", "cpp", "p") == b"blob" and store.paths_of("name", ["function"]) == ["p.cu"]
 
 
 def make_garbage(path: Path) -> None:
@@ -84,9 +79,7 @@ def make_older(path: Path) -> None:
         (make_older, "another edition"),
     ],
 )
-def test_an_unusable_store_is_made_anew_with_one_line(
-    tmp_path: Path, lines: list[str], harm, word: str
-) -> None:
+def test_an_unusable_store_is_made_anew_with_one_line(tmp_path: Path, lines: list[str], harm, word: str) -> None:
     path = filled(tmp_path)
     harm(path)
     store = Store.open(ROOT, tmp_path, lines.append)
@@ -115,18 +108,14 @@ def test_every_damaged_page_is_noticed_or_harmless(tmp_path: Path) -> None:
     for page in range(pages):
         cache = tmp_path / f"page{page}"
         path = filled(cache, 1)
-        harmed = (
-            original[: page * 4096] + b"\x5a" * 4096 + original[(page + 1) * 4096 :]
-        )
+        harmed = original[: page * 4096] + b"\x5a" * 4096 + original[(page + 1) * 4096 :]
         path.write_bytes(harmed)
         lines: list[str] = []
         store = Store.open(ROOT, cache, lines.append)
         try:
             known = store.known()
             if known:
-                assert known == {
-                    f"{n}.cu": (n, n, "cuda", f"d{n:05}") for n in range(40)
-                }
+                assert known == {f"{n}.cu": (n, n, "cuda", f"d{n:05}") for n in range(40)}
             for n in range(len(known)):
                 assert store.facts(f"d{n:05}", "cpp", "p") == bytes([n]) * 3000
                 assert store.paths_of(f"f{n}", ["function"]) == [f"{n}.cu"]
@@ -141,11 +130,7 @@ def test_every_damaged_page_is_noticed_or_harmless(tmp_path: Path) -> None:
 
 def test_a_damaged_blob_is_noticed(tmp_path: Path, lines: list[str]) -> None:
     path = filled(tmp_path, 3)
-    path.write_bytes(
-        path.read_bytes().replace(
-            bytes([1]) * 100, bytes([1]) * 50 + b"\0" + bytes([1]) * 49
-        )
-    )
+    path.write_bytes(path.read_bytes().replace(bytes([1]) * 100, bytes([1]) * 50 + b"\0" + bytes([1]) * 49))
     store = Store.open(ROOT, tmp_path, lines.append)
     assert store.facts("d00000", "cpp", "p") == bytes(100)
     with pytest.raises(StoreRebuilt):
@@ -240,13 +225,9 @@ def child_arguments(code: str, *arguments: str) -> list[str]:
     ]
 
 
-def run_child(
-    code: str, *arguments: str, **options
-) -> subprocess.CompletedProcess[str]:
+def run_child(code: str, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
     command = child_arguments(code, *arguments)
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=60, **options
-    )
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, **options)
 
 
 @pytest.mark.parametrize("filled_before", [True, False])
@@ -345,9 +326,7 @@ def check_whole(cache: Path, lines: list[str]) -> None:
     store = Store.open(ROOT, cache, lines.append)
     assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert store.known() == {f"{n}.cu": (n, n, "cuda", f"d{n}") for n in range(3000)}
-    assert all(
-        store.facts(f"d{n}", "cpp", "p") == bytes([n % 256]) * 400 for n in range(3000)
-    )
+    assert all(store.facts(f"d{n}", "cpp", "p") == bytes([n % 256]) * 400 for n in range(3000))
     assert len(store.names_of_kind("function")) == 3000
     assert lines == []
     store.close()
@@ -370,18 +349,12 @@ def test_two_processes_write_at_once(tmp_path: Path, lines: list[str]) -> None:
     check_whole(tmp_path, lines)
 
 
-def test_a_killed_writer_loses_nothing_that_was_committed(
-    tmp_path: Path, lines: list[str]
-) -> None:
+def test_a_killed_writer_loses_nothing_that_was_committed(tmp_path: Path, lines: list[str]) -> None:
     """Killed again and again at other moments, the last time left alone: the store is as after one clean run."""
     last = 0
     for round_ in range(12):
-        code = WRITER.replace(
-            "    for start", "    print('begun', flush=True)\n    for start"
-        )
-        writer = subprocess.Popen(
-            child_arguments(code, str(tmp_path), "0", "1"), stdout=subprocess.PIPE
-        )
+        code = WRITER.replace("    for start", "    print('begun', flush=True)\n    for start")
+        writer = subprocess.Popen(child_arguments(code, str(tmp_path), "0", "1"), stdout=subprocess.PIPE)
         assert writer.stdout is not None and writer.stdout.readline() == b"begun\n"
         time.sleep(0.004 * round_)
         writer.kill()
@@ -390,9 +363,7 @@ def test_a_killed_writer_loses_nothing_that_was_committed(
         assert store._db.execute("PRAGMA quick_check").fetchone() == ("ok",)
         known = store.known()
         assert len(known) >= last and lines == []
-        assert {row[3] for row in known.values()} <= store.digests_with_facts(
-            "cpp", "p"
-        )
+        assert {row[3] for row in known.values()} <= store.digests_with_facts("cpp", "p")
         last = len(known)
         store.close()
     done = run_child(WRITER, str(tmp_path), "0", "1")
