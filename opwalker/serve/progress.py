@@ -1,0 +1,64 @@
+"""Comes in: how far a stage has come. Goes out: a bar on stderr, if stderr is a terminal and the work takes a while.
+
+Also the one place that writes lines to stderr while a bar is there, so that neither spoils the other.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+#: Seconds before a bar appears: what is quicker than this needs none, and never pays for importing rich.
+PATIENCE = 0.4
+
+
+class Progress:
+    """``progress(label, done, total)``: ``total`` None where it is not known. Safe to call for every file."""
+
+    def __init__(self, *, shown: bool, no_color: bool = False) -> None:
+        self._shown = shown
+        self._no_color = no_color
+        self._since = time.monotonic()
+        self._bars: Bars | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, label: str, done: int, total: int | None = None) -> None:
+        """``done`` of ``total`` pieces of the work called ``label`` are finished."""
+        if not self._shown:
+            return
+        if self._bars is None:
+            if time.monotonic() - self._since < PATIENCE:
+                return
+            self._bars = self._start()
+        if label not in self._tasks:
+            self._tasks[label] = self._bars.add_task(label, total=total)
+        self._bars.update(self._tasks[label], completed=done, total=total)
+
+    def say(self, text: str) -> None:
+        """One line on stderr: ``opwalker: note: …``."""
+        if self._bars is not None:
+            self._bars.console.print(f"opwalker: note: {text}", markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(f"opwalker: note: {text}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Takes the bars away. More progress after this is not shown."""
+        self._shown = False
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
+
+    def _start(self) -> Bars:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        bars = Bars(*columns, console=Console(stderr=True, no_color=self._no_color or None), transient=True)
+        bars.start()
+        return bars

@@ -1,0 +1,94 @@
+"""The device side of an implementation as steps: launches, the kernels they start, and ends that are no kernel."""
+
+from __future__ import annotations
+
+from opwalker.model.walk import Kernel, Launch, PathStep, Terminal
+from opwalker.serve.render.host import none_found, parameter_row
+from opwalker.serve.render.page import Group, Row, Spans, Step
+from opwalker.serve.render.words import at, certainty, count, line_mark, listed, place, titled, under
+
+
+def launch_step(launch: Launch) -> Step:
+    """A launch: kernel, template arguments, configuration, the way there, and the macros that its text stands in."""
+    kernel: Spans = ((launch.kernel, "name"),)
+    if launch.template_arguments:
+        kernel += (("<", "quiet"), (", ".join(launch.template_arguments), "type"), (">", "quiet"))
+    title = titled(
+        (("Launch ", "step"), *kernel),
+        (place(launch.file, launch.line),),
+        listed([(launch.style, "quiet"), certainty(launch.certainty), *under(launch.condition)]),
+    )
+    groups = [
+        Group(label, (Row((((value, ""),),)),))
+        for label, value in (
+            ("grid", launch.grid),
+            ("block", launch.block),
+            ("shared memory", launch.shared),
+            ("stream", launch.stream),
+        )
+        if value
+    ]
+    if launch.macros:
+        groups.append(Group("in macro", (Row((listed(((macro, "name") for macro in launch.macros), " →"),)),)))
+    if launch.used_at:
+        groups.append(Group("used at", (Row(((at(launch.used_at),),)),)))
+    groups += _path(launch.path)
+    if launch.instances:
+        groups.append(Group("instances", _instances(launch)))
+    return Step(title, tuple(groups))
+
+
+def _instances(launch: Launch) -> tuple[Row, ...]:
+    known = "all of them" if launch.complete else "not all: an argument could not be enumerated"
+    head = ((count(len(launch.instances), "instance"), ""), (f", {known}", "quiet"))
+    return (Row((head,)), *(Row((((f"<{instance}>", "type"),),)) for instance in launch.instances if instance))
+
+
+def _path(path: tuple[PathStep, ...]) -> list[Group]:
+    rows = tuple(Row((((step.function, "name"),), (place(step.file, step.line),))) for step in path)
+    return [Group("path", rows)] if rows else []
+
+
+def kernel_step(kernel: Kernel) -> Step:
+    """A kernel: template parameters, parameters with shapes, launch bounds, and what its body synchronises and shares."""
+    title = titled(
+        (("Kernel ", "step"), (kernel.name, "name")),
+        (place(kernel.file, kernel.line, kernel.end_line),),
+        under(kernel.condition),
+    )
+    kinds = (
+        ("template", [Row((((text, "type"),),)) for text in kernel.template_parameters]),
+        ("parameters", [parameter_row(fact) for fact in kernel.parameters]),
+        ("launch bounds", [Row((((kernel.launch_bounds, ""),),))] if kernel.launch_bounds else []),
+        ("shared memory", [Row((((text, ""),),)) for text in kernel.shared_memory]),
+        ("if constexpr", [_line(fact.line, fact.condition) for fact in kernel.if_constexpr]),
+        ("barriers", [_line(fact.line, fact.call) for fact in kernel.barriers]),
+        ("atomics", [_line(fact.line, fact.text) for fact in kernel.atomics]),
+        ("inline asm", [_line(fact.line, fact.text) for fact in kernel.inline_asm]),
+        ("vectors", [_line(fact.line, fact.text) for fact in kernel.vector_accesses]),
+        ("device calls", [Row((((text, "name"),),)) for text in kernel.device_functions]),
+    )
+    groups = [Group(label, tuple(rows)) for label, rows in kinds if rows]
+    worth_knowing = ("launch bounds", "shared memory", "barriers", "atomics")
+    groups += none_found(label for label, rows in kinds if not rows and label in worth_knowing)
+    return Step(title, tuple(groups))
+
+
+def _line(line: int, text: str) -> Row:
+    return Row((line_mark(line), ((text, ""),)))
+
+
+#: What each kind of terminal means, in the reader's words.
+_ENDS = {
+    "library": "Library call",
+    "memory": "Memory operation",
+    "host": "Returns without device work",
+    "torch": "Calls back into torch",
+}
+
+
+def terminal_step(end: Terminal) -> Step:
+    """An end that is no kernel of this source, and the way to it."""
+    word = _ENDS.get(end.kind, end.kind)
+    title = titled(((word + " ", "step"), (end.name, "name")), (place(end.file, end.line),))
+    return Step(title, tuple(_path(end.path)))

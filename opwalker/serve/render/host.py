@@ -1,0 +1,93 @@
+"""The host side of an implementation as steps: the host function with what its body says, and the dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from opwalker.model.walk import CheckFact, Dispatch, GuardFact, Host, Op, ParameterFact, SizeFact
+from opwalker.serve.render.page import Group, Row, Spans, Step
+from opwalker.serve.render.words import at, line_mark, listed, place, titled, under
+
+
+def host_step(host: Host, op: Op | None) -> Step:
+    """The host function: parameters with schema argument and shape, then the facts of its body by kind."""
+    title = titled(
+        (("Host function ", "step"), (host.name, "name")),
+        (place(host.file, host.line, host.end_line),),
+        under(host.condition),
+    )
+    mutated = frozenset(argument.name for argument in op.arguments if argument.mutated) if op else frozenset()
+    signature = (
+        Group("signature", (Row((((host.signature, ""),),)),)) if host.signature and not host.parameters else None
+    )
+    kinds = (
+        ("parameters", [parameter_row(fact, mutated) for fact in host.parameters]),
+        ("sizes", [_size(fact) for fact in host.sizes]),
+        ("strides", [_size(fact) for fact in host.strides]),
+        ("checks", [_check(fact) for fact in host.checks]),
+        ("guards", [_guard(fact) for fact in host.guards]),
+        ("stream", [Row((line_mark(fact.line), ((fact.value, ""),))) for fact in host.streams]),
+        (
+            "contiguous",
+            [Row((line_mark(fact.line), ((f"{fact.tensor}.contiguous()", ""),))) for fact in host.contiguous_calls],
+        ),
+    )
+    groups = [signature] if signature else []
+    groups += [Group(label, tuple(rows)) for label, rows in kinds if rows]
+    groups += none_found(label for label, rows in kinds if not rows and label in ("checks", "guards", "stream"))
+    return Step(title, tuple(groups))
+
+
+def dispatch_step(use: Dispatch) -> Step:
+    """A dispatch macro in use: on which value, what each branch binds, to which values."""
+    title = titled((("Dispatch ", "step"), (use.macro, "name")), (place(use.file, use.line),))
+    groups = []
+    if use.on:
+        groups.append(Group("on", (Row((((use.on, ""),),)),)))
+    if use.binds:
+        groups.append(Group("binds", (Row((((use.binds, "name"),),)),)))
+    if use.values:
+        groups.append(Group("to", (Row((listed(((value, "type") for value in use.values), " |"),)),)))
+    if use.defined_at:
+        groups.append(Group("defined at", (Row(((at(use.defined_at),),)),)))
+    return Step(title, tuple(groups))
+
+
+def parameter_row(fact: ParameterFact, mutated: frozenset[str] = frozenset()) -> Row:
+    """Name, type, the schema argument at the same place (``!`` where it is written), and the shape from a comment."""
+    argument: Spans = ()
+    if fact.argument:
+        written = fact.argument in mutated
+        argument = (("= ", "quiet"), (fact.argument + "!" if written else fact.argument, "mutated" if written else ""))
+    shape: list[tuple[str, str]] = []
+    if fact.shape_text:
+        shape += listed(((size, "shape") for size in fact.shape_text.split(", ")), ",")
+        if fact.shape_span:
+            shape += [("  ", ""), (f":{fact.shape_span.line}", "place")]
+    return Row((((fact.name, "name"),), ((fact.type, "type"),), argument, tuple(shape)))
+
+
+def none_found(labels: Iterable[str]) -> list[Group]:
+    """One line for the kinds of fact that the body has none of: their absence is worth knowing."""
+    missing = list(labels)
+    return [Group("none found", (Row((((", ".join(missing), "quiet"),),)),))] if missing else []
+
+
+def _size(fact: SizeFact) -> Row:
+    text: list[tuple[str, str]] = []
+    if fact.type:
+        text.append((fact.type + " ", "type"))
+    if fact.name:
+        text += [(fact.name, "name"), (" = ", "quiet")]
+    text.append((fact.value, ""))
+    return Row((line_mark(fact.line), tuple(text), (("narrowed", "warn"),) if fact.narrowed else ()))
+
+
+def _check(fact: CheckFact) -> Row:
+    text: list[tuple[str, str]] = [(fact.kind, "step"), ("(", ""), (fact.condition, ""), (")", "")]
+    return Row((line_mark(fact.line), tuple(text), ((fact.message, "quiet"),) if fact.message else ()))
+
+
+def _guard(fact: GuardFact) -> Row:
+    of: Spans = (("of ", "quiet"), (fact.of, "")) if fact.of else ()
+    return Row((line_mark(fact.line), ((fact.type, "type"),), of))

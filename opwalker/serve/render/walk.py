@@ -1,0 +1,179 @@
+"""Comes in: a ``Walk``. Goes out: its page, in reading order: entry point, definition, implementations, gaps."""
+
+from __future__ import annotations
+
+from opwalker.model.walk import Entry, Implementation, Op, OpImpl, PythonRef, Walk
+from opwalker.serve.render import device, host
+from opwalker.serve.render.page import Group, Page, Row, Section, Spans, Step
+from opwalker.serve.render.page import Span as Piece
+from opwalker.serve.render.schema import schema_spans, written
+from opwalker.serve.render.words import Reading, at, certainty, gaps_section, listed, named, place, standing, titled
+
+
+def walk_page(walk: Walk, reading: Reading) -> Page:
+    """The page of one walk. Implementations of the chosen build come first, otherwise the order stays."""
+    ordered = sorted(walk.implementations, key=lambda one: _elsewhere(one, reading))
+    return Page(
+        (
+            _title(walk),
+            *_entry_point(walk),
+            *(_definition(walk.op, reading) if walk.op else ()),
+            *_implementations(walk, ordered, reading),
+            *_ownership(walk),
+            *_synchronisation(walk),
+            *_patterns(walk),
+            *(_fakes(walk.op) if walk.op else ()),
+            *gaps_section(walk.gaps),
+        )
+    )
+
+
+def _elsewhere(implementation: Implementation, reading: Reading) -> bool:
+    return implementation.builds is not None and reading.build not in implementation.builds
+
+
+def _title(walk: Walk) -> Section:
+    notes: tuple[Spans, ...] = tuple((("note: ", "label"), (note, "")) for note in walk.notes)
+    subject: Op | Entry | None = walk.op or walk.entry
+    if subject is None:
+        return Section(((named(walk.source), "title"),), paragraphs=notes)
+    words: list[Piece] = [(subject.kind, "quiet")]
+    if isinstance(subject, Entry):
+        words.append(place(subject.file, subject.line, subject.end_line))
+    words.append((named(walk.source), "quiet"))
+    return Section(titled(((subject.name, "title"),), listed(words)), paragraphs=notes)
+
+
+def _entry_point(walk: Walk) -> tuple[Section, ...]:
+    """The callers, outermost first: what a user's program calls stands at the top, the op's own call last."""
+    callers = sorted(walk.python, key=lambda ref: -ref.depth)
+    heading: Spans = (("Entry point", "heading"),)
+    if not callers:
+        return (
+            (Section(heading, paragraphs=((("no call from Python found in this source", "quiet"),),)),)
+            if walk.op
+            else ()
+        )
+    return (Section(heading, rows=tuple(_caller(ref) for ref in callers)),)
+
+
+def _caller(ref: PythonRef) -> Row:
+    function = (ref.function, "name") if ref.function else ("at module level", "quiet")
+    callee: Spans = (("calls ", "quiet"), (ref.callee, "name" if ref.depth == 0 else "")) if ref.callee else ()
+    return Row(((place(ref.file, ref.line),), (function,), callee))
+
+
+def _definition(op: Op, reading: Reading) -> tuple[Section, ...]:
+    rows = []
+    for one in op.defs:
+        words = standing(one.builds, one.condition, reading)
+        if one.target:
+            words.insert(0, (f"target {one.target}", "quiet"))
+        rows.append(Row(((place(one.file, one.line),), listed(words))))
+    if op.schema is not None:
+        text = schema_spans(op.schema, op.arguments)
+    elif op.signature is not None:
+        text = (("C++ signature  ", "label"), (op.signature, ""))
+    else:
+        text = (("no schema", "quiet"),)
+    paragraphs: list[Spans] = [text]
+    mutated = written(op.arguments)
+    if mutated:
+        paragraphs.append(mutated)
+    if op.tags:
+        paragraphs.append((("tags  ", "label"), (", ".join(op.tags), "")))
+    return (Section((("Definition", "heading"),), rows=tuple(rows), paragraphs=tuple(paragraphs)),)
+
+
+def _implementations(walk: Walk, ordered: list[Implementation], reading: Reading) -> tuple[Section, ...]:
+    if not ordered and walk.op:
+        nothing: Spans = (("none found in this source", "warn"),)
+        return (Section((("Implementation", "heading"),), paragraphs=(nothing,)),)
+    return tuple(
+        _implementation(one, number, len(ordered), walk.op, reading) for number, one in enumerate(ordered, start=1)
+    )
+
+
+def _implementation(one: Implementation, number: int, total: int, op: Op | None, reading: Reading) -> Section:
+    which = "Implementation" if op else "Path"
+    if total > 1:
+        which += f" {number} of {total}"
+    facts = standing(one.builds, one.condition, reading)
+    if one.python:
+        facts.append(("in Python", "quiet"))
+    heading = titled(
+        ((which, "heading"), (f" {one.key}" if one.key else "", "key")),
+        (at(one.registered_at),) if one.registered_at else (),
+        listed([*facts, certainty(one.certainty)]),
+    )
+    steps = [host.host_step(one.host, op)] if one.host else _no_host(one, op)
+    steps += [host.dispatch_step(use) for use in one.dispatch]
+    steps += [device.launch_step(launch) for launch in one.launches]
+    steps += [device.kernel_step(kernel) for kernel in one.kernels]
+    steps += [device.terminal_step(end) for end in one.terminals]
+    if not one.launches and not one.terminals:
+        steps.append(Step((("No launch and no other end was found", "warn"), ("; the gaps say why", "quiet"))))
+    return Section(heading, steps=tuple(steps))
+
+
+def _no_host(one: Implementation, op: Op | None) -> list[Step]:
+    """The missing host function of an op's implementation; what is no op (a kernel) need not have one."""
+    if op is None:
+        return []
+    entry = _registered(one, op)
+    name = entry.function if entry and entry.function else "without a name"
+    missing: Spans = (("its body was not found in this source", "warn"),)
+    return [Step(titled((("Host function ", "step"), (name, "name")), missing))]
+
+
+def _registered(one: Implementation, op: Op) -> OpImpl | None:
+    """The op's entry that an implementation stands for."""
+    for entry in op.impls:
+        span = one.registered_at
+        if entry.key == one.key and (span is None or (entry.file, entry.line) == (span.file, span.line)):
+            return entry
+    return None
+
+
+def _ownership(walk: Walk) -> tuple[Section, ...]:
+    kinds = (
+        ("guards", walk.ownership.guards),
+        ("allocations", walk.ownership.allocations),
+        ("frees", walk.ownership.frees),
+        ("callbacks", walk.ownership.callbacks),
+    )
+    groups = tuple(
+        Group(label, tuple(Row(((place(fact.file, fact.line),), ((fact.text, ""),))) for fact in facts))
+        for label, facts in kinds
+        if facts
+    )
+    return (Section((("Ownership and lifetimes", "heading"),), groups=groups),) if groups else ()
+
+
+def _synchronisation(walk: Walk) -> tuple[Section, ...]:
+    rows = tuple(
+        Row(
+            (
+                (place(point.file, point.line),),
+                ((point.kind, "step"),),
+                ((point.text, ""),),
+                (("protects ", "quiet"), (point.protects, "name")) if point.protects else (),
+            )
+        )
+        for point in walk.synchronisation
+    )
+    return (Section((("Synchronisation", "heading"),), rows=rows),) if rows else ()
+
+
+def _patterns(walk: Walk) -> tuple[Section, ...]:
+    rows = [Row((((ref.id, "name"),), (place(ref.file, ref.line),))) for ref in walk.patterns]
+    if walk.reference_kernel:
+        rows.append(Row(((("reference kernel", "label"),), ((walk.reference_kernel, "name"),))))
+    return (Section((("Patterns", "heading"),), rows=tuple(rows)),) if rows else ()
+
+
+def _fakes(op: Op) -> tuple[Section, ...]:
+    rows = tuple(
+        Row(((place(ref.file, ref.line),), ((ref.function, "name"),) if ref.function else ())) for ref in op.fake
+    )
+    return (Section((("Fake implementation", "heading"),), rows=rows),) if rows else ()
