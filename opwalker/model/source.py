@@ -13,7 +13,8 @@ class SourceRoot:
     """A tree of source text that is ready on disk.
 
     ``path`` is absolute. ``name`` and ``version`` come from the package or the folder, ``revision`` from git.
-    ``immutable`` is true for an unpacked archive in the cache: its files do not change behind our back.
+    ``immutable`` is true for an unpacked archive in the cache: its files do not change behind our back. ``note`` is what a
+    reader must know about it (a wheel that stands in for missing sources), or None.
     """
 
     path: str
@@ -21,6 +22,7 @@ class SourceRoot:
     version: str | None = None
     revision: str | None = None
     immutable: bool = False
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
