@@ -1,0 +1,118 @@
+"""Which functions read which language, and the digest of the code that they consist of.
+
+In: nothing. Out: extractors by language, and rounds that read some files again once others are known. Functions are
+named, not imported: a worker process imports those that it needs, and a warm start imports none.
+
+An extractor ``f(source: SourceFile)`` gives a facts dataclass whose fields all have defaults, one of them ``problems``.
+Its facts depend on the text alone, not on the path: they are kept by content digest. A function ``names(facts)`` in the
+same module, where there is one, gives ``(name, kind)`` pairs for the store's table of names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+from opwalker import resources
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """One kind of facts. ``function`` and ``facts`` (the dataclass) are spelt ``package.module:name``.
+
+    ``sources`` are the files whose code makes the facts, as patterns ``folder/name*.py`` relative to the package or
+    ``grammars/…``; facts made by other code are not used.
+    """
+
+    kind: str
+    function: str
+    facts: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A second reading of the files that matter.
+
+    ``needed`` names a function ``f(first, found) -> set of paths``; ``first`` maps each path to its facts of the kind
+    ``first``, ``found`` each path that was read again to its facts by ``extractor``. It is asked until it names no
+    new path. ``language`` is that of the files.
+    """
+
+    language: str
+    first: str
+    extractor: Extractor
+    needed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Extractors by language, and the rounds after them in order."""
+
+    extractors: Mapping[str, tuple[Extractor, ...]]
+    rounds: tuple[Round, ...] = ()
+
+    def all(self) -> dict[str, Extractor]:
+        """Every extractor by its kind."""
+        found = {extractor.kind: extractor for row in self.extractors.values() for extractor in row}
+        return found | {round_.extractor.kind: round_.extractor for round_ in self.rounds}
+
+
+_CPP = Extractor(
+    "cpp", "opwalker.facts.cpp_scan:scan", "opwalker.model.cpp:CppFacts", ("facts/cpp_*.py", "model/cpp.py")
+)
+_PYTHON_LIGHT = Extractor(
+    "py-light",
+    "opwalker.facts.python_light:light",
+    "opwalker.model.python:PyLight",
+    ("facts/python_*.py", "model/python.py"),
+)
+_PYTHON_FULL = Extractor(
+    "py-full",
+    "opwalker.facts.python_full:full",
+    "opwalker.model.python:PyFacts",
+    ("facts/python_*.py", "model/python.py"),
+)
+
+REGISTRY = Registry(
+    extractors={"cuda": (_CPP,), "cpp": (_CPP,), "python": (_PYTHON_LIGHT,)},
+    rounds=(Round("python", "py-light", _PYTHON_FULL, "opwalker.link.python_scope:needed"),),
+)
+
+#: What every extractor leans on besides its own sources.
+_COMMON = ("model/source.py", "source/read.py", "facts/workers*.py")
+
+
+@cache
+def producer(extractor: Extractor) -> str:
+    """The digest of the code that makes an extractor's facts: 16 hex digits. A pattern without a file is an error."""
+    whole = hashlib.blake2b(digest_size=8)
+    # The standard library's parser is part of the code, and so is how it differs between releases of Python.
+    whole.update(f"{extractor.kind} {extractor.function} {extractor.facts} {sys.version_info[:2]}".encode())
+    for pattern in (*_COMMON, *extractor.sources):
+        for name, content in _contents(pattern):
+            whole.update(f"\0{name}\0{len(content)}\0".encode() + content)
+    return whole.hexdigest()
+
+
+def producers(registry: Registry) -> dict[str, str]:
+    """``{kind: producer digest}`` of every extractor."""
+    return {kind: producer(extractor) for kind, extractor in registry.all().items()}
+
+
+@cache
+def _contents(pattern: str) -> tuple[tuple[str, bytes], ...]:
+    folder, _, name = pattern.rpartition("/")
+    top, _, below = folder.partition("/")
+    place = resources.folder(top) / below if top in resources.FOLDERS else _PACKAGE / folder
+    found = sorted(path for path in place.iterdir() if fnmatchcase(path.name, name))
+    if not found:
+        raise LookupError(f"no file of the package is called {pattern}")
+    return tuple((f"{folder}/{path.name}", path.read_bytes()) for path in found)
