@@ -119,7 +119,8 @@ class MacroTable:
         for path in self._index.store.paths_of(name, ("macro",)):
             facts = self._index.facts(path)
             for event in facts.macros if facts else ():
-                if event.name == name and event.body is not None:
+                # An object-like macro of some other file's is rarely meant: the name may as well be a variable.
+                if event.name == name and event.body is not None and event.parameters is not None:
                     if self.truth(path, facts.conditions[event.condition], event.offset, path) is not False:
                         candidates.append((path, event))
         bodies = {(c[1].parameters, " ".join((c[1].body or "").split())) for c in candidates}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from opwalker.facts.cpp_heads import match_angle, match_bracket, split_commas
-from opwalker.facts.cpp_text import Blanked, Conditionals
+from opwalker.facts.cpp_text import Blanked, Conditionals, blank
 from opwalker.model.cpp import BindingCall, BindingSite, Function, Invocation
 
 _CALL = re.compile(
@@ -44,6 +44,12 @@ def read_bindings(
     return tuple(sites)
 
 
+def calls_in(text: str) -> tuple[BindingCall, ...]:
+    """The binding calls of a text that is no file, such as what a macro expanded to."""
+    blanked = blank(text)
+    return _calls(blanked, Conditionals(blanked), 0, len(text))
+
+
 def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -> tuple[BindingCall, ...]:
     plain, code = blanked.plain, blanked.code
     out: list[BindingCall] = []
@@ -69,8 +75,8 @@ def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -
         close = match_bracket(plain, opened, end)
         if close < 0:
             continue
-        arguments = tuple(" ".join(code[a:b].split()) if '"' not in code[a:b] else code[a:b].strip()
-                          for a, b in split_commas(plain, opened + 1, close - 1))
+        pieces = [(a + len(code[a:b]) - len(code[a:b].lstrip()), b) for a, b in split_commas(plain, opened + 1, close - 1)]
+        arguments = tuple(" ".join(code[a:b].split()) if '"' not in code[a:b] else code[a:b].strip() for a, b in pieces)
         tight = at
         while tight > start and plain[tight - 1].isspace():
             tight -= 1
@@ -90,7 +96,7 @@ def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -
         ends[close] = len(out)
         spans.append((opened, close))
         out.append(BindingCall(receiver, name, template, arguments, offset, blanked.line(offset), previous,
-                               conditionals.at(match.start())))
+                               conditionals.at(match.start()), tuple(a for a, _ in pieces)))
     if not any(call.method.startswith(("def", "impl", "class_", "op", "enum_")) for call in out):
         return ()
     return tuple(out)

@@ -110,7 +110,7 @@ class Target:
     """Something that a build compiles, mostly an extension module; see ``TARGET_KINDS``.
 
     ``name`` is the last component of the module that it makes (``_C``), ``module`` the dotted name where known
-    (``vllm._C``). What ``TORCH_EXTENSION_NAME`` stands for is the define of that name, else ``name`` for modules.
+    (``vllm._C``). What ``TORCH_EXTENSION_NAME`` stands for is the define of that name, if there is one.
     ``builds`` are the kinds of build that make it in just this way: a target whose sources or macros differ between
     two kinds of build is listed once for each.
     """

@@ -187,6 +187,7 @@ class BindingCall:
     line: int
     previous: int = -1
     condition: int = 0
+    argument_offsets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

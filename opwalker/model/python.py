@@ -10,19 +10,23 @@ from opwalker.model.source import Problem
 @dataclass(frozen=True, slots=True)
 class PyImport:
     """One bound name. ``from a.b import c as d`` gives module ``a.b``, name ``c``, alias ``d``; ``import a.b as d``
-    gives module ``a.b``, name None. ``level`` counts leading dots; a star import has name ``"*"``."""
+    gives module ``a.b``, name None. ``level`` counts leading dots; a star import has name ``"*"``. ``scope`` is the
+    qualname of the function that the import stands in, None at module level."""
 
     module: str
     name: str | None
     alias: str
     level: int
     line: int
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PyFunction:
     """A function or method: ``qualname`` is ``Class.method`` or nested ``outer.inner``. ``parameters`` are
-    ``(name, annotation text or None, default text or None, kind)`` with kind ``pos``, ``kwonly``, ``vararg``, ``kwarg``."""
+    ``(name, annotation text or None, default text or None, kind)`` with kind ``posonly``, ``pos``, ``kwonly``,
+    ``vararg``, ``kwarg``; they and ``returns`` are read only where ``signed`` is true. ``method_of`` is the qualname
+    of the class whose body it stands in."""
 
     qualname: str
     line: int
@@ -30,11 +34,27 @@ class PyFunction:
     parameters: tuple[tuple[str, str | None, str | None, str], ...] = ()
     returns: str | None = None
     decorators: tuple[str, ...] = ()
+    method_of: str | None = None
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PyClass:
+    """A class with the texts of its bases."""
+
+    qualname: str
+    line: int
+    end_line: int
+    bases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PyOpCall:
-    """A call of an op: ``namespace``/``op``/``overload``; ``function`` is the qualname around it, None at module level."""
+    """A use of an op: ``namespace``/``op``/``overload``; ``function`` is the qualname around it, None at module level.
+
+    ``line`` is where the text starts; ``text`` is how the op is spelt there, which may be an alias. ``called`` is
+    false where the op is only handed on (an argument, a stored object) and not called.
+    """
 
     namespace: str
     op: str
@@ -42,6 +62,7 @@ class PyOpCall:
     line: int
     function: str | None
     text: str
+    called: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,47 +75,103 @@ class PyCall:
 
 
 @dataclass(frozen=True, slots=True)
-class PyRegistration:
-    """A registration made in Python.
+class PyAlias:
+    """A name that stands for a namespace or an op: ``target`` is spelt from the root (``torch.ops._C.rms_norm``).
 
-    ``action`` is ``define``, ``impl``, ``custom_op``, ``fake``, ``library`` or ``helper`` (a call of a project function
-    that may end in one of them, resolved while linking). ``arguments`` are ``(keyword or None, text)`` as written.
+    ``scope`` is the qualname of the function or class that binds it, None at module level.
     """
 
-    action: str
+    name: str
+    target: str
+    scope: str | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class PyExpr:
+    """An expression, as far as the flow of a registration needs it.
+
+    ``kind`` and what ``text``/``items`` then hold:
+    ``name`` text · ``attr`` text is the attribute, items the object · ``call`` items are callee and arguments ·
+    ``keyword`` text is the name, items the value · ``star``/``dstar`` items the value · ``str`` text is the value ·
+    ``const`` text as written (numbers, ``None``, ``True``) · ``add``/``or``/``and``/``is``/``isnot``/``in``/``notin``/
+    ``eq``/``ne`` items left and right · ``not`` · ``ifexp`` items condition, then, else · ``index`` items object, key ·
+    ``seq`` (list, tuple or set) items · ``dict`` items alternate key, value · ``fstring`` items the parts ·
+    ``lambda`` text · ``other`` text as written.
+    """
+
+    kind: str
+    text: str = ""
+    items: tuple["PyExpr", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PyGuard:
+    """A condition that a step stands under, and which way it must come out. ``kind`` is ``if`` or ``for``;
+    a loop's ``target`` is its variable and ``test`` what it runs over."""
+
+    test: PyExpr
+    wanted: bool = True
+    kind: str = "if"
+    target: str | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PyStep:
+    """One step of the flow that registrations go through.
+
+    ``kind``: ``assign`` (``target`` is a name or ``self.x``) · ``return`` · ``call`` (an expression statement) ·
+    ``decorate`` (``target`` is the decorated function's qualname, ``value`` one decorator). ``scope`` is the qualname of
+    the function or class that it stands in, None at module level; ``line`` to ``end_line`` is the text of the step.
+    """
+
+    kind: str
+    target: str | None
+    value: PyExpr
+    scope: str | None
     line: int
     end_line: int
-    namespace: str | None
-    op: str | None
-    schema: str | None
+    guards: tuple[PyGuard, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PyForeign:
+    """A C function reached through ``ctypes``: its exported ``name``, where it is named, and the function around it."""
+
+    name: str
+    line: int
     function: str | None
-    key: str | None
-    mutates: tuple[str, ...] | None
-    arguments: tuple[tuple[str | None, str], ...] = ()
-    callee: str | None = None
-    within: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PyLight:
-    """The cheap facts of every Python file: what it imports and whether it must be read in full."""
+    """The cheap facts of every Python file: what it imports and whether it must be read in full.
 
-    imports: tuple[PyImport, ...] = ()
+    ``imports`` are the import statements, each on one line with single spaces and without brackets. A statement that
+    stands in a docstring may be among them.
+    """
+
+    imports: tuple[str, ...] = ()
     mentions_ops: bool = False
     problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PyFacts:
-    """The full facts of a Python file that matters. ``libraries`` are ``(variable, namespace, kind, line)`` of
-    ``torch.library.Library`` objects; ``constants`` are module-level ``(name, literal text)``."""
+    """The full facts of a Python file that matters.
+
+    ``functions``, ``classes`` and ``imports`` are those that the other facts speak of, not all of the file.
+    ``watched`` are the names that the file was searched for on behalf of other files.
+    """
 
     imports: tuple[PyImport, ...] = ()
     functions: tuple[PyFunction, ...] = ()
+    classes: tuple[PyClass, ...] = ()
     op_calls: tuple[PyOpCall, ...] = ()
     calls: tuple[PyCall, ...] = ()
-    registrations: tuple[PyRegistration, ...] = ()
-    libraries: tuple[tuple[str, str, str, int], ...] = ()
-    constants: tuple[tuple[str, str], ...] = ()
-    aliases: tuple[tuple[str, str, int], ...] = ()
+    aliases: tuple[PyAlias, ...] = ()
+    steps: tuple[PyStep, ...] = ()
+    foreign: tuple[PyForeign, ...] = ()
+    watched: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()

@@ -1,0 +1,302 @@
+"""A function body, parsed: calls, launches, locals, control structure.
+
+In: the expanded text of a body (``{ … }``), pure ASCII. Out: ``BodyFacts``. The parser is tree-sitter's CUDA grammar;
+its nodes never leave this file.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import lru_cache
+
+from opwalker.facts.cpp_heads import parse_parameters, split_commas
+from opwalker.model.body import (
+    AssignFact, Block, BodyFacts, CallFact, LambdaFact, LaunchFact, LocalFact, Span2,
+)
+from opwalker import resources
+
+_HEAD = "void _(){"
+_SPECIFIER = re.compile(
+    r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)"
+    r"|__align__\s*\([^()]*(?:\([^()]*\))?[^()]*\)|alignas\s*\([^()]*(?:\([^()]*\))?[^()]*\)"
+    r"|__pragma\s*\([^()]*\)|_Pragma\s*\([^()]*\)|__extension__|\b__restrict__\b|\b__restrict\b|\b__forceinline__\b"
+    r"|(?<=\])\s*(?:__host__\s*|__device__\s*)+|\btypename\b(?=\s+\w+(?:\s*<|\s*::))|\btemplate\b(?=\s+[a-zA-Z]\w*\s*<)(?<=::template)"
+    r"|\b[A-Z_][A-Z0-9_]{3,}\s+(?=(?:for|while|do|if|switch|return)\b)"
+    r"|\[\[[\w:, ]+(?:\([^()]*\))?\]\]|\b__grid_constant__\b|\b__inline__\b|\b__builtin_expect\b")
+_TYPED = re.compile(r"\s+")
+
+
+@lru_cache(maxsize=1)
+def _tools():
+    import tree_sitter
+    import tree_sitter_cuda
+
+    language = tree_sitter.Language(tree_sitter_cuda.language())
+    query = tree_sitter.Query(language, resources.text("grammars/queries/cuda/body.scm"))
+    return tree_sitter.Parser(language), query, tree_sitter.QueryCursor
+
+
+def mask(text: str) -> str:
+    """Blank, at equal length, what the grammar does not read and no fact needs."""
+    return _SPECIFIER.sub(lambda m: " " * len(m.group()), text)
+
+
+def read_body(text: str) -> BodyFacts:
+    """Read a body's text, braces included."""
+    parser, query, cursor = _tools()
+    source = _HEAD + mask(text) + "}"
+    tree = parser.parse(source.encode("ascii"))
+    captures = cursor(query).captures(tree.root_node)
+    return _Reader(source, captures).facts()
+
+
+class _Reader:
+    def __init__(self, source: str, captures: dict) -> None:
+        self._source = source
+        self._captures = captures
+        self._shift = len(_HEAD)
+        self._blocks: list[Block] = []
+        self._starts: list[int] = []
+
+    def _nodes(self, name: str) -> list:
+        return sorted(self._captures.get(name, ()), key=lambda n: (n.start_byte, -n.end_byte))
+
+    def _span(self, node) -> Span2:
+        return node.start_byte - self._shift, node.end_byte - self._shift
+
+    def _text(self, node) -> str:
+        return _TYPED.sub(" ", self._source[node.start_byte:node.end_byte]).strip()
+
+    def facts(self) -> BodyFacts:
+        """All facts of the body."""
+        lambdas = self._lambdas()
+        self._read_blocks()
+        configurations = {}
+        for node in self._captures.get("launch_configuration", ()):
+            configurations[node.parent.start_byte, node.parent.end_byte] = node
+        calls: list[CallFact] = []
+        launches: list[LaunchFact] = []
+        for node in self._nodes("call"):
+            configuration = configurations.get((node.start_byte, node.end_byte))
+            if configuration is not None:
+                launches.append(self._launch(node, configuration))
+            else:
+                call = self._call(node)
+                if call is not None:
+                    calls.append(call)
+        locals_, constructed = self._locals()
+        calls += constructed
+        calls.sort(key=lambda c: (c.start, -c.end))
+        return BodyFacts(
+            blocks=tuple(self._blocks),
+            calls=tuple(calls),
+            launches=tuple(launches),
+            locals=tuple(locals_),
+            assigns=tuple(
+                AssignFact(self._text(n.child_by_field_name("left")), self._span(n.child_by_field_name("right")),
+                           n.start_byte - self._shift, self._block(n.start_byte))
+                for n in self._nodes("assignment")),
+            returns=tuple(self._span(n) for n in self._nodes("returned")),
+            lambdas=tuple(lambdas),
+            asm=tuple(self._span(n) for n in self._nodes("asm")),
+            ternaries=tuple(
+                (self._span(n.child_by_field_name("condition")), self._span(n.child_by_field_name("consequence")),
+                 self._span(n.child_by_field_name("alternative")))
+                for n in self._nodes("ternary")
+                if n.child_by_field_name("consequence") and n.child_by_field_name("alternative")),
+            errors=tuple(self._span(n) for n in self._nodes("error")),
+        )
+
+    def _read_blocks(self) -> None:
+        found: list[tuple[int, int, str, Span2 | None]] = []
+        for node in self._nodes("if"):
+            condition = node.child_by_field_name("condition")
+            constexpr = any(c.type == "constexpr" for c in node.children)
+            span = None
+            if condition is not None:
+                span = condition.start_byte - self._shift + 1, condition.end_byte - self._shift - 1
+            taken = node.child_by_field_name("consequence")
+            other = node.child_by_field_name("alternative")
+            if taken is not None:
+                found.append((taken.start_byte, taken.end_byte, "if constexpr" if constexpr else "if", span))
+            if other is not None:
+                found.append((other.start_byte, other.end_byte, "else constexpr" if constexpr else "else", span))
+        for node in self._nodes("case"):
+            value = node.child_by_field_name("value")
+            found.append((node.start_byte, node.end_byte, "case", self._span(value) if value is not None else None))
+        for node in self._nodes("switch"):
+            condition = node.child_by_field_name("condition")
+            found.append((node.start_byte, node.end_byte, "switch",
+                          (condition.start_byte - self._shift + 1, condition.end_byte - self._shift - 1)))
+        for node in self._nodes("loop"):
+            found.append((node.start_byte, node.end_byte, "loop", None))
+        for node in self._nodes("lambda"):
+            found.append((node.start_byte, node.end_byte, "lambda", None))
+        found.sort(key=lambda item: (item[0], -item[1]))
+        stack: list[int] = []
+        for start, end, kind, condition in found:
+            while stack and self._blocks[stack[-1]].end < end - self._shift:
+                stack.pop()
+            while stack and self._blocks[stack[-1]].end <= start - self._shift:
+                stack.pop()
+            parent = stack[-1] if stack else -1
+            self._blocks.append(Block(kind, start - self._shift, end - self._shift, condition, parent))
+            self._starts.append(start)
+            stack.append(len(self._blocks) - 1)
+
+    def _block(self, at: int) -> int:
+        """The innermost block around a byte offset, -1 for none."""
+        number = bisect_right(self._starts, at) - 1
+        while number >= 0 and self._blocks[number].end + self._shift <= at:
+            number = self._blocks[number].parent
+        return number
+
+    def _arguments(self, node) -> tuple[Span2, ...]:
+        return tuple(self._span(c) for c in node.named_children if c.type != "comment") if node is not None else ()
+
+    def _launch(self, node, configuration) -> LaunchFact:
+        kernel = node.child_by_field_name("function")
+        return LaunchFact(
+            node.start_byte - self._shift, node.end_byte - self._shift, self._span(kernel),
+            self._arguments(configuration), self._arguments(node.child_by_field_name("arguments")),
+            self._block(node.start_byte))
+
+    def _call(self, node) -> CallFact | None:
+        callee = node.child_by_field_name("function")
+        if callee is None:
+            return None
+        receiver = None
+        target = callee
+        if callee.type == "field_expression":
+            argument = callee.child_by_field_name("argument")
+            receiver = self._span(argument)
+            target = callee.child_by_field_name("field") or callee
+        name, template = self._name(target)
+        return CallFact(
+            node.start_byte - self._shift, node.end_byte - self._shift, self._span(callee), name, template,
+            self._arguments(node.child_by_field_name("arguments")), receiver, self._block(node.start_byte))
+
+    def _name(self, node) -> tuple[str, tuple[Span2, ...] | None]:
+        """A callee's name without its own template arguments, and those."""
+        if node.type == "dependent_name" and node.named_child_count:
+            return self._name(node.named_children[-1])
+        if node.type in ("template_function", "template_method", "template_type"):
+            arguments = node.child_by_field_name("arguments")
+            return self._text(node.child_by_field_name("name")), self._arguments(arguments)
+        if node.type == "qualified_identifier":
+            scope = node.child_by_field_name("scope")
+            inner = node.child_by_field_name("name")
+            if inner is None:
+                return self._text(node), None
+            name, template = self._name(inner)
+            prefix = self._text(scope) if scope is not None else ""
+            return f"{prefix}::{name}", template
+        return self._text(node), None
+
+    def _lambdas(self) -> list[LambdaFact]:
+        out = []
+        for node in self._nodes("lambda"):
+            body = node.child_by_field_name("body")
+            if body is None:
+                continue
+            template = node.child_by_field_name("template_parameters")
+            declarator = node.child_by_field_name("declarator")
+            parameters: tuple[tuple[str, str], ...] = ()
+            if declarator is not None:
+                listed = declarator.child_by_field_name("parameters")
+                if listed is not None:
+                    text = self._source[listed.start_byte + 1:listed.end_byte - 1]
+                    parameters = tuple((t, n) for t, n, *_ in parse_parameters(text, 0, len(text)))
+            out.append(LambdaFact(
+                node.start_byte - self._shift, node.end_byte - self._shift, self._span(body),
+                self._text(template)[1:-1] if template is not None else None, parameters))
+        return out
+
+    def _locals(self) -> tuple[list[LocalFact], list[CallFact]]:
+        out: list[LocalFact] = []
+        constructed: list[CallFact] = []
+        for node in self._nodes("declaration") + self._nodes("condition_declaration"):
+            self._declaration(node, out)
+        for node in self._nodes("alias"):
+            name, made = node.child_by_field_name("name"), node.child_by_field_name("type")
+            if name is not None and made is not None:
+                out.append(LocalFact(self._text(name), "using", self._span(made), node.start_byte - self._shift,
+                                     node.end_byte - self._shift, self._block(node.start_byte)))
+        for node in self._nodes("type_definition"):
+            made, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+            if made is not None and declarator is not None:
+                out.append(LocalFact(self._text(declarator).strip("*& "), "using", self._span(made),
+                                     node.start_byte - self._shift, node.end_byte - self._shift, self._block(node.start_byte)))
+        for node in self._nodes("namespace_alias"):
+            children = node.named_children
+            if len(children) == 2:
+                out.append(LocalFact(self._text(children[0]), "namespace", self._span(children[1]), node.start_byte - self._shift,
+                                     node.end_byte - self._shift, self._block(node.start_byte)))
+        for node in self._nodes("using"):
+            text = self._text(node)
+            kind = "using namespace" if "namespace" in text else "using"
+            target = text.removeprefix("using").strip().removeprefix("namespace").strip(" ;")
+            start = node.start_byte + self._source[node.start_byte:node.end_byte].rfind(target) - self._shift
+            out.append(LocalFact(target.rsplit("::", 1)[-1] if kind == "using" else "", kind, (start, start + len(target)),
+                                 node.start_byte - self._shift, node.end_byte - self._shift, self._block(node.start_byte)))
+        out.sort(key=lambda item: item.start)
+        return out, constructed
+
+    def _declaration(self, node, out: list[LocalFact]) -> None:
+        kind = node.child_by_field_name("type")
+        first = node.children_by_field_name("declarator")
+        if kind is None or not first:
+            return
+        block = self._block(node.start_byte)
+        base = _TYPED.sub(" ", self._source[node.start_byte:first[0].start_byte]).strip()
+        for declarator in first:
+            value = declarator.child_by_field_name("value")
+            inner = declarator
+            if declarator.type == "init_declarator":
+                inner = declarator.child_by_field_name("declarator")
+            stars = ""
+            span = self._span(value) if value is not None else None
+            while inner is not None and inner.type != "identifier":
+                text = self._source[inner.start_byte:inner.start_byte + 1]
+                if inner.type == "pointer_declarator":
+                    stars += "*"
+                elif inner.type == "reference_declarator":
+                    stars += "&&" if self._source.startswith("&&", inner.start_byte) else "&"
+                elif inner.type == "array_declarator":
+                    size = inner.child_by_field_name("size")
+                    stars += f"[{self._text(size) if size is not None else ''}]"
+                elif inner.type == "function_declarator":
+                    # `dim3 grid(n);` reads as a function's declaration: its "parameters" are constructor arguments.
+                    listed = inner.child_by_field_name("parameters")
+                    if listed is not None and span is None:
+                        span = self._span(listed)
+                elif inner.type == "structured_binding_declarator":
+                    for name in inner.named_children:
+                        out.append(LocalFact(self._text(name), base, None, name.start_byte - self._shift,
+                                             node.end_byte - self._shift, block))
+                    inner = None
+                    break
+                del text
+                following = inner.child_by_field_name("declarator")
+                if following is None:
+                    named = [c for c in inner.named_children if c.type in (
+                        "identifier", "pointer_declarator", "reference_declarator", "array_declarator",
+                        "parenthesized_declarator", "function_declarator")]
+                    following = named[-1] if named else None
+                inner = following
+            if inner is not None:
+                out.append(LocalFact(self._text(inner), (base + stars).strip(), span, declarator.start_byte - self._shift,
+                                     node.end_byte - self._shift, block))
+
+
+def argument_spans(text: str, span: Span2) -> tuple[Span2, ...]:
+    """The arguments inside the parentheses or braces that ``span`` covers, each without surrounding blanks."""
+    start, end = span
+    if end - start < 2 or text[start] not in "({":
+        return (span,)
+    out = []
+    for a, b in split_commas(text, start + 1, end - 1):
+        piece = text[a:b]
+        out.append((a + len(piece) - len(piece.lstrip()), b - len(piece) + len(piece.rstrip())))
+    return tuple(out)

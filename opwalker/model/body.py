@@ -1,0 +1,100 @@
+"""What a function's body says, read from its expanded text. Spans are offsets into that text, ``end`` exclusive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Span2 = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A control structure or lambda: ``kind`` is ``if``, ``else``, ``if constexpr``, ``case``, ``switch``, ``loop`` or
+    ``lambda``; ``condition`` spans its condition (a case: its label; None for default); ``parent`` indexes a block."""
+
+    kind: str
+    start: int
+    end: int
+    condition: Span2 | None
+    parent: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallFact:
+    """A call. ``name`` is the callee as written without template arguments or object; ``receiver`` spans the object of
+    a member call; ``arguments`` and ``template_arguments`` are spans, ``template_arguments`` None when none stand."""
+
+    start: int
+    end: int
+    callee: Span2
+    name: str
+    template_arguments: tuple[Span2, ...] | None
+    arguments: tuple[Span2, ...]
+    receiver: Span2 | None
+    block: int
+
+    @property
+    def simple(self) -> str:
+        return self.name.rsplit("::", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFact:
+    """``kernel<<<configuration>>>(arguments)``."""
+
+    start: int
+    end: int
+    kernel: Span2
+    configuration: tuple[Span2, ...]
+    arguments: tuple[Span2, ...]
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFact:
+    """A local variable, alias (``type == "using"``) or namespace alias (``type == "namespace"``).
+
+    ``value`` spans the initialiser (with its parentheses or braces), None without one.
+    """
+
+    name: str
+    type: str
+    value: Span2 | None
+    start: int
+    end: int
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssignFact:
+    target: str
+    value: Span2
+    start: int
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaFact:
+    """A lambda; ``parameters`` are ``(type, name)``, ``template`` its template parameter list's text or None."""
+
+    start: int
+    end: int
+    body: Span2
+    template: str | None
+    parameters: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BodyFacts:
+    """Everything read from one body. ``errors`` are spans that the parser could not read."""
+
+    blocks: tuple[Block, ...] = ()
+    calls: tuple[CallFact, ...] = ()
+    launches: tuple[LaunchFact, ...] = ()
+    locals: tuple[LocalFact, ...] = ()
+    assigns: tuple[AssignFact, ...] = ()
+    returns: tuple[Span2, ...] = ()
+    lambdas: tuple[LambdaFact, ...] = ()
+    asm: tuple[Span2, ...] = ()
+    ternaries: tuple[tuple[Span2, Span2, Span2], ...] = ()
+    errors: tuple[Span2, ...] = ()
