@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -16,21 +17,21 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 
 
-def report(error: BaseException, *, debug: bool) -> int:
-    """Says an error in one line and returns its exit code."""
-    known = as_ours(error)
-    if debug:
+def report(error: BaseException, words: Sequence[str]) -> int:
+    """Says an error in one line and returns its exit code. ``words`` are those of the command line."""
+    known = as_ours(error, words)
+    if "--debug" in words:
         traceback.print_exception(error, file=sys.stderr)
     print(f"opwalker: error: {_one_line(str(known))}", file=sys.stderr, flush=True)
     return known.exit_code
 
 
-def as_ours(error: BaseException) -> OpwalkerError:
+def as_ours(error: BaseException, words: Sequence[str] = ()) -> OpwalkerError:
     """The error as one of ours: the single table of foreign exceptions that a user can cause."""
     if isinstance(error, OpwalkerError):
         return error
     if isinstance(error, typer.TyperException):
-        return _usage(error)
+        return _usage(error, words)
     if isinstance(error, MemoryError):
         return EnvironmentMissing("there is not enough memory for this", "try fewer --jobs")
     if isinstance(error, OSError) and error.errno in _FULL_DISK:
@@ -41,13 +42,13 @@ def as_ours(error: BaseException) -> OpwalkerError:
     )
 
 
-def _usage(error: typer.TyperException) -> UsageError:
-    """What the command-line parser found wrong, with the help page to read."""
+def _usage(error: typer.TyperException, words: Sequence[str]) -> UsageError:
+    """What the command-line parser found wrong, with the help page to read: the command's own where it is known."""
     said = _one_line(error.format_message()).rstrip(".").replace(". Did you mean", ", did you mean")
     if said[:1].isupper() and not said[1:2].isupper():
         said = said[0].lower() + said[1:]
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "opwalker"
+    command = context.command_path if context is not None else " ".join(["opwalker", *words[:1]])
     page = f"see '{command} --help'"
     return UsageError(f"{said} {page}") if said.endswith("?") else UsageError(said, page)
 

@@ -61,7 +61,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nExamples:\n  opwalker ops --source vllm==0.30.0\n  opwalker walk reshape_and_cache --source vllm==0.30.0",
+    epilog="\b\nExample:\n  opwalker walk reshape_and_cache --source vllm==0.30.0",
 )
 
 
@@ -97,7 +97,7 @@ def opwalker(
         typer.Option("--version", "-v", callback=_print_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Read inference-library C++/CUDA: from a Python op, through registration and templates, to the kernels it launches."""
+    """Read inference-library C++/CUDA: from a Python op through macros and templates to the kernels it launches."""
 
 
 @command("ops", example="opwalker ops --source vllm==0.30.0 --namespace _C")
@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        return border.report(error, debug="--debug" in words)
+        return border.report(error, words)
 
 
 def _names() -> list[str]:

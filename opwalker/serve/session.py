@@ -114,7 +114,7 @@ def open_session(
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours, also on a terminal.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")] = False,
 ) -> Session:
-    """The session that these options describe; UsageError where one of them is malformed. ``debug`` acts in ``main``."""
+    """The session that these options describe; UsageError where one is malformed. ``debug`` acts in ``main``."""
     plain = no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return Session(
         source=source,

@@ -306,6 +306,9 @@ KERNELS = KernelsResult(
             ("float, float, 4", "c10::Half, c10::Half, 8"), True,
         ),
         KernelEntry("rowkit::count_pages_kernel", CU, 64, ("rowkit::scatter_rows",), ("",), True),
-        KernelEntry("rowkit::(anonymous namespace)::probe", "csrc/rows/row_max.cu", 11, (), (), False, "VEC: the value of pick(n) is not known", "!USE_ROCM"),
+        KernelEntry(
+            "rowkit::(anonymous namespace)::probe", "csrc/rows/row_max.cu", 11, (), (), False,
+            "VEC: the value of pick(n) is not known", "!USE_ROCM",
+        ),
     ),
 )  # fmt: skip

@@ -50,7 +50,7 @@ def _path(path: tuple[PathStep, ...]) -> list[Group]:
 
 
 def kernel_step(kernel: Kernel) -> Step:
-    """A kernel: template parameters, parameters with shapes, launch bounds, and what its body synchronises and shares."""
+    """A kernel: template parameters, parameters with shapes, launch bounds, and what its threads share."""
     title = titled(
         (("Kernel ", "step"), (kernel.name, "name")),
         (place(kernel.file, kernel.line, kernel.end_line),),

@@ -1,4 +1,4 @@
-"""Comes in: any result. Goes out: its JSON document as UTF-8 bytes, ``\\n`` at the end. Fields stand as they are declared."""
+"""Comes in: any result. Goes out: its JSON document as UTF-8 bytes, fields in the order in which they are declared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of styled spans as text: plain, or in colour through rich. The only module that knows what a style looks like."""
+"""Lines of styled spans as text: plain, or in colour through rich. No other module knows what a style looks like."""
 
 from __future__ import annotations
 

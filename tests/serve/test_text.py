@@ -1,0 +1,121 @@
+"""The text forms: what a reader sees, at a narrow and a wide terminal and in a pipe."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+
+import pytest
+
+from opwalker.model.walk import Argument, Host, Implementation
+from opwalker.serve.render.schema import schema_spans
+from opwalker.serve.render.text import write_text
+from opwalker.serve.render.words import Reading
+from tests.serve import samples
+
+RESULTS = {
+    "walk": samples.WALK,
+    "walk of a kernel": samples.KERNEL_WALK,
+    "ops": samples.OPS,
+    "no ops": samples.NO_OPS,
+    "kernels": samples.KERNELS,
+}
+
+
+def text(result: object, width: int | None = None, colour: bool = False, **reading: str) -> str:
+    out = io.StringIO()
+    write_text(result, Reading(**reading), out, width=width, colour=colour)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 100, None], ids=["60", "100", "pipe"])
+@pytest.mark.parametrize("name", RESULTS)
+def test_pages(name: str, width: int | None, snapshot) -> None:
+    page = text(RESULTS[name], width)
+    assert page == snapshot
+    assert "\x1b" not in page
+
+
+@pytest.mark.parametrize("width", [60, 100, 160])
+@pytest.mark.parametrize("name", RESULTS)
+def test_colour_changes_nothing_but_the_colour(name: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    painted = text(RESULTS[name], width, colour=True)
+    assert "\x1b[" in painted
+    assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == text(RESULTS[name], width)
+
+
+def test_no_word_of_a_walk_gets_lost_in_a_narrow_terminal() -> None:
+    wide, narrow = (re.sub(r"[\s├─└│]", "", text(samples.WALK, width)) for width in (None, 40))
+    assert narrow == wide
+
+
+@pytest.mark.parametrize(
+    ("build", "order"),
+    [("cuda", ["CUDA", "CUDA", "CPU"]), ("rocm", ["CUDA", "CPU", "CUDA"]), ("cpu", ["CPU", "CUDA", "CUDA"])],
+)
+def test_the_chosen_build_comes_first(build: str, order: list[str]) -> None:
+    assert re.findall(r"^Implementation \d of 3 (\w+)", text(samples.WALK, build=build), re.MULTILINE) == order
+
+
+def test_every_step_says_where_it_stands() -> None:
+    steps = re.findall(r"^[├└]─ (.*)$", text(samples.WALK), re.MULTILINE)
+    placed = [step for step in steps if re.search(r"\.\w+:\d+", step)]
+    without = [step for step in steps if step not in placed]
+    assert len(placed) == 9
+    assert without == [
+        "Host function scatter_rows_wide  its body was not found in this source",
+        "No launch and no other end was found; the gaps say why",
+    ]
+
+
+def test_written_arguments_are_marked_in_the_text_as_well() -> None:
+    page = text(samples.WALK)
+    assert "Tensor! pool" in page
+    assert "writes  pool!, page_counts!" in page
+    assert re.search(r"page_counts +torch::stable::Tensor& +=\s+page_counts!", page)
+
+
+def test_an_op_without_implementation_says_so() -> None:
+    page = text(dataclasses.replace(samples.WALK, implementations=(), python=()))
+    assert "Implementation\n  none found in this source" in page
+    assert "no call from Python found in this source" in page
+
+
+def test_what_a_host_function_does_not_do_is_said() -> None:
+    host = Host("f", "a.cu", 1, 9)
+    page = text(dataclasses.replace(samples.WALK, implementations=(Implementation("CUDA", "proved", host),)))
+    assert re.search(r"none found +checks, guards, stream", page)
+
+
+def test_an_encoding_without_strokes_gets_ascii() -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    write_text(samples.WALK, Reading(), out, width=None, colour=False)
+    out.flush()
+    page = out.buffer.getvalue().decode("ascii")
+    assert "|- Host function scatter_rows" in page
+    assert "ROWKIT_DISPATCH_PAIR -> LAUNCH_SCATTER" in page
+    assert "?" not in page.replace("float? scale", "")
+
+
+ARGUMENTS = (Argument("a", "Tensor", mutated=True), Argument("b", "int[2]", default="[1, 2]"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "marked"),
+    [
+        ("f(Tensor! a, int[2] b=[1, 2]) -> ()", ["Tensor! a"]),
+        ("f(Tensor(x!) a, *, int[2] b=[1, 2]) -> Tensor(x!)", ["Tensor(x!) a"]),
+        ('f(Tensor! a, str b=",)(") -> ()', ["Tensor! a"]),
+        ("f(Tensor! a", []),
+        ("f(Tensor! a) -> ()", []),
+        ("nothing like a schema", []),
+    ],
+)
+def test_a_schema_is_shown_as_it_is_with_its_written_arguments_marked(schema: str, marked: list[str]) -> None:
+    spans = schema_spans(schema, ARGUMENTS)
+    assert "".join(part for part, _ in spans) == schema
+    assert [part for part, style in spans if style == "mutated"] == marked
