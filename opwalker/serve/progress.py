@@ -18,7 +18,7 @@ PATIENCE = 0.4
 
 
 class Progress:
-    """``progress(label, done, total)``: ``total`` None where it is not known. Safe to call for every file."""
+    """``progress(done, total, label)``: ``total`` None where it is not known. Cheap enough to call for every file."""
 
     def __init__(self, *, shown: bool, no_color: bool = False) -> None:
         self._shown = shown
@@ -27,8 +27,8 @@ class Progress:
         self._bars: Bars | None = None
         self._tasks: dict[str, TaskID] = {}
 
-    def __call__(self, label: str, done: int, total: int | None = None) -> None:
-        """``done`` of ``total`` pieces of the work called ``label`` are finished."""
+    def __call__(self, done: int, total: int | None, label: str = "reading files") -> None:
+        """``done`` of ``total`` pieces (files, bytes) of the work called ``label`` are finished."""
         if not self._shown:
             return
         if self._bars is None:
@@ -55,10 +55,10 @@ class Progress:
 
     def _start(self) -> Bars:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bars
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(show_speed=False), TimeElapsedColumn())
         bars = Bars(*columns, console=Console(stderr=True, no_color=self._no_color or None), transient=True)
         bars.start()
         return bars

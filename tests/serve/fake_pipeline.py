@@ -43,7 +43,7 @@ class FakePipeline(types.ModuleType):
         """The sample op by its short name, and one kernel."""
         self._asked("walk", options, name=name, instances=instances)
         say("the store is new")
-        progress("reading", 1, 2)
+        progress(1, 2, "reading")
         if name == "count_pages_kernel":
             return samples.KERNEL_WALK
         if name != "scatter_rows":
