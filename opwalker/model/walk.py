@@ -25,6 +25,8 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
+    """Which source an answer is about; ``revision`` is git's."""
+
     name: str
     version: str | None = None
     revision: str | None = None
@@ -32,6 +34,8 @@ class SourceInfo:
 
 @dataclass(frozen=True, slots=True)
 class HostRef:
+    """Where a host function is defined."""
+
     file: str
     line: int
     end_line: int
@@ -64,6 +68,8 @@ class OpImpl:
 
 @dataclass(frozen=True, slots=True)
 class PythonRef:
+    """A place in Python: a call of an op (``callee``, ``depth`` callers away from it) or a fake implementation."""
+
     file: str
     line: int
     function: str | None = None
@@ -73,6 +79,8 @@ class PythonRef:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
+    """An argument of a schema; ``alias`` is its alias set as text (``"a!"``), ``default`` its literal as written."""
+
     name: str
     type: str
     mutated: bool = False
@@ -84,6 +92,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
+    """A value that a schema returns."""
+
     type: str
     name: str | None = None
     alias: str | None = None
@@ -132,6 +142,8 @@ class ParameterFact:
 
 @dataclass(frozen=True, slots=True)
 class SizeFact:
+    """A size or stride that a host function takes from a tensor; ``narrowed`` where 64 bits are kept in fewer."""
+
     name: str | None
     value: str
     type: str | None
@@ -141,6 +153,8 @@ class SizeFact:
 
 @dataclass(frozen=True, slots=True)
 class CheckFact:
+    """A check at the start of the work: the macro, what it demands, and what it says when that does not hold."""
+
     kind: str
     condition: str
     message: str | None
@@ -149,6 +163,8 @@ class CheckFact:
 
 @dataclass(frozen=True, slots=True)
 class GuardFact:
+    """A device guard and the device it is made from."""
+
     type: str
     of: str | None
     line: int
@@ -156,12 +172,16 @@ class GuardFact:
 
 @dataclass(frozen=True, slots=True)
 class StreamFact:
+    """The stream that the work is put on."""
+
     value: str
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class ContiguousFact:
+    """A tensor that is made contiguous."""
+
     tensor: str
     line: int
 
@@ -256,6 +276,8 @@ class TextFact:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
+    """A ``__global__`` function and what its body says. ``file`` holds for every ``line`` in it."""
+
     name: str
     file: str
     line: int
@@ -286,6 +308,8 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
+    """The way of one registration: host function, dispatch, launches, kernels, and ends that are no kernel."""
+
     key: str | None
     certainty: str
     host: Host | None
@@ -301,6 +325,8 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class PlaceFact:
+    """A piece of the source and its place."""
+
     text: str
     file: str
     line: int
@@ -308,6 +334,8 @@ class PlaceFact:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
+    """Who owns what, and for how long."""
+
     guards: tuple[PlaceFact, ...] = ()
     allocations: tuple[PlaceFact, ...] = ()
     frees: tuple[PlaceFact, ...] = ()
@@ -316,6 +344,8 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class SyncPoint:
+    """A point where threads, streams or devices wait for each other, and what it protects."""
+
     kind: str
     text: str
     protects: str | None
@@ -325,6 +355,8 @@ class SyncPoint:
 
 @dataclass(frozen=True, slots=True)
 class PatternRef:
+    """A known pattern that the walk passes."""
+
     id: str
     file: str
     line: int
@@ -361,6 +393,8 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class KernelEntry:
+    """A kernel of the source, the ops that reach it, and the instances that the source can produce."""
+
     name: str
     file: str
     line: int
@@ -373,6 +407,8 @@ class KernelEntry:
 
 @dataclass(frozen=True, slots=True)
 class KernelsResult:
+    """The answer to ``kernels``."""
+
     format: int = field(default=1, kw_only=True)
     source: SourceInfo
     kernels: tuple[KernelEntry, ...]
