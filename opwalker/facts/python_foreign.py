@@ -1,0 +1,60 @@
+"""C functions that Python reaches through ``ctypes``.
+
+In: a file's text with its layout. Out: the exported names that it looks up in a loaded library: ``lib.name(…)``,
+``lib["name"]``, ``getattr(lib, "name")``, and tables of names in a file that looks names up by ``getattr``. A name here
+is a candidate: only together with an ``extern "C"`` function of that name does it say something.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.facts.python_layout import Layout
+from opwalker.facts.python_needles import occurrences
+from opwalker.model.python import PyForeign
+
+_LOADER = re.compile(r"\b(?:CDLL|WinDLL|OleDLL|PyDLL|LoadLibrary)[ \t]*\(")
+_BOUND = re.compile(r"[ \t]*((?:self\.|cls\.)?\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)")
+_USE = re.compile(r"\.([A-Za-z_]\w*)|\[[ \t]*[\"'](\w+)[\"'][ \t]*\]")
+_NAMED = re.compile(r"[ \t]*,[ \t]*[\"'](\w+)[\"']")
+_TABLE_NAME = re.compile(r"\b[A-Za-z_]\w*\([ \t\r\n]*[\"']([A-Za-z_]\w*)[\"']")
+_LOOKED_UP = re.compile(r"\bgetattr\([ \t]*((?:self\.|cls\.)?\w+)[ \t]*,[ \t]*(?![\"'])")
+_OWN = frozenset({"argtypes", "restype", "errcheck", "_handle", "_name"})
+
+
+def foreign_names(layout: Layout) -> tuple[PyForeign, ...]:
+    """The C names that a file looks up, in source order."""
+    text = layout.text
+    if "CDLL" not in text and "LoadLibrary" not in text and "PyDLL" not in text:
+        return ()
+    found: dict[tuple[int, str], PyForeign] = {}
+    libraries: set[str] = set()
+    for loader in _LOADER.finditer(text):
+        bound = _BOUND.match(text, text.rfind("\n", 0, loader.start()) + 1, loader.start())
+        if bound:
+            libraries.add(bound.group(1))
+    for library in libraries:
+        for at in occurrences(text, library):
+            used = _USE.match(text, at + len(library))
+            if used:
+                _add(layout, found, at, used.group(1) or used.group(2))
+            elif text.endswith("getattr(", 0, at):
+                named = _NAMED.match(text, at + len(library))
+                if named:
+                    _add(layout, found, at, named.group(1))
+    if libraries and libraries & {match.group(1) for match in _LOOKED_UP.finditer(text)}:
+        for match in _TABLE_NAME.finditer(text):
+            if any(head.is_class for head in layout.around(match.start())):
+                _add(layout, found, match.start(1), match.group(1))
+    return tuple(found[key] for key in sorted(found))
+
+
+def _add(layout: Layout, found: dict[tuple[int, str], PyForeign], place: int, name: str) -> None:
+    start = layout.text.rfind("\n", 0, place) + 1
+    if name in _OWN or layout.in_string(place) or "#" in layout.text[start:place]:
+        return
+    around = layout.around(place)
+    inner = next((at for at, head in enumerate(around) if not head.is_class), None)
+    function = ".".join(head.name for head in reversed(around[inner:])) if inner is not None else None
+    line = layout.text.count("\n", 0, place) + 1
+    found.setdefault((line, name), PyForeign(name, line, function))
