@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from opwalker.model.reading import Entry, Ownership, PatternRef, SyncPoint
+from opwalker.model.reading import PlaceFact as PlaceFact
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -321,56 +324,6 @@ class Implementation:
     condition: str | None = None
     registered_at: Span | None = None
     python: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceFact:
-    """A piece of the source and its place."""
-
-    text: str
-    file: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ownership:
-    """Who owns what, and for how long."""
-
-    guards: tuple[PlaceFact, ...] = ()
-    allocations: tuple[PlaceFact, ...] = ()
-    frees: tuple[PlaceFact, ...] = ()
-    callbacks: tuple[PlaceFact, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SyncPoint:
-    """A point where threads, streams or devices wait for each other, and what it protects."""
-
-    kind: str
-    text: str
-    protects: str | None
-    file: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class PatternRef:
-    """A known pattern that the walk passes."""
-
-    id: str
-    file: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is walked where it is no op: ``kind`` is ``file``, ``function``, ``class`` or ``kernel``."""
-
-    kind: str
-    name: str
-    file: str
-    line: int
-    end_line: int
 
 
 @dataclass(frozen=True, slots=True)
