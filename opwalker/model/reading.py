@@ -1,4 +1,4 @@
-"""What a walk stops at besides functions and kernels: ownership, synchronisation, patterns; and a start that is no op."""
+"""What a walk stops at besides functions and kernels: ownership, synchronisation, patterns; a start that is no op."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operator under whatever binding: see ``kind`` in the contract. ``signature`` is set where ``schema`` is not."""
+    """An operator under whatever binding (``kind``). ``signature`` is set where ``schema`` is not."""
 
     name: str
     kind: str

@@ -58,7 +58,12 @@ class Progress:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bars
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(show_speed=False), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(show_speed=False),
+            TimeElapsedColumn(),
+        )
         bars = Bars(*columns, console=Console(stderr=True, no_color=self._no_color or None), transient=True)
         bars.start()
         return bars

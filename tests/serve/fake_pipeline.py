@@ -56,9 +56,9 @@ class FakePipeline(types.ModuleType):
         return samples.KERNELS
 
     def build_index(self, options, *, progress=None, say=None):
-        """A result whose class has no page of its own."""
+        """The sample report."""
         self._asked("build_index", options)
-        return samples.SOURCE
+        return samples.REPORT
 
     def dump(self, options, stage, path, *, progress=None, say=None):
         """The stage and the path."""

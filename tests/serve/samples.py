@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from opwalker.indexing import IndexReport
+from opwalker.model.source import Problem
 from opwalker.model.walk import (
     Argument,
     BarrierFact,
@@ -312,3 +314,16 @@ KERNELS = KernelsResult(
         ),
     ),
 )  # fmt: skip
+
+REPORT = IndexReport(
+    files=(("cpp", 12), ("cuda", 29), ("python", 1_203)),
+    read=4,
+    changed=1,
+    reused=1_240,
+    removed=2,
+    problems=(
+        ("csrc/rows/old.cu", Problem("encoding", "not UTF-8: read as Latin-1", 12, 3)),
+        ("csrc/rows/table.inc", Problem("too-large", "212 MB, and 32 MB are read")),
+    ),
+    seconds=(("scan", 0.21), ("compare", 0.03), ("facts", 1.4), ("write", 0.118)),
+)

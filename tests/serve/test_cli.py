@@ -71,10 +71,12 @@ def test_kernels_of_an_op(run, flow) -> None:
     assert flow.calls[0][2] == {"op": "scatter_rows", "instances": True}
 
 
-def test_a_result_without_a_page_of_its_own_is_shown_by_its_fields(run) -> None:
+def test_index_prints_counts(run) -> None:
     code, out, _ = run("index")
     assert code == 0
-    assert out.splitlines() == ["  name           rowkit", "  version        1.4.0", "  revision       None"]
+    assert "1,244  cpp 12 · cuda 29 · python 1,203" in out
+    assert "4 (1 new or changed), 1,240 reused, 2 removed" in out
+    assert "csrc/rows/old.cu:12" in out
 
 
 @pytest.mark.parametrize(

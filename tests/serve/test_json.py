@@ -44,6 +44,14 @@ def test_the_contract_can_be_broken() -> None:
     assert len(list(checker("walk").iter_errors(document))) == 3
 
 
+def test_an_index_report_has_names_in_place_of_pairs() -> None:
+    document = json.loads(to_json(samples.REPORT))
+    assert document["files"] == {"cpp": 12, "cuda": 29, "python": 1203}
+    assert document["seconds"]["facts"] == 1.4
+    assert document["problems"][0]["file"] == "csrc/rows/old.cu"
+    assert [error.message for error in checker("index").iter_errors(document)] == []
+
+
 def test_what_is_walked_is_an_op_or_an_entry() -> None:
     assert "entry" not in json.loads(to_json(samples.WALK))
     document = json.loads(to_json(samples.KERNEL_WALK))

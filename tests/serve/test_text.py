@@ -20,6 +20,7 @@ RESULTS = {
     "ops": samples.OPS,
     "no ops": samples.NO_OPS,
     "kernels": samples.KERNELS,
+    "index": samples.REPORT,
 }
 
 
@@ -46,6 +47,18 @@ def test_colour_changes_nothing_but_the_colour(name: str, width: int, monkeypatc
     painted = text(RESULTS[name], width, colour=True)
     assert "\x1b[" in painted
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == text(RESULTS[name], width)
+
+
+def test_a_result_without_a_page_of_its_own_is_shown_by_its_fields() -> None:
+    assert text(samples.SOURCE).splitlines() == [
+        "  name           rowkit",
+        "  version        1.4.0",
+        "  revision       None",
+    ]
+
+
+def test_a_source_that_cannot_change_was_not_read_again() -> None:
+    assert "this source cannot change" in text(dataclasses.replace(samples.REPORT, scanned=False))
 
 
 def test_no_word_of_a_walk_gets_lost_in_a_narrow_terminal() -> None:

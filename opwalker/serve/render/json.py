@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from opwalker.model.walk import Walk
+if TYPE_CHECKING:
+    from opwalker.indexing import IndexReport
+    from opwalker.model.walk import Walk
 
 
 def to_json(result: object, *, indent: int | None = None) -> bytes:
     """One document. ``indent`` spaces a level make it readable for a person; None keeps it on one line."""
-    document = _walk_document(result) if isinstance(result, Walk) else result
+    special = _DOCUMENTS.get(type(result).__name__)
+    document = special(result) if special else result
     try:
         text = msgspec.json.encode(document)
     except UnicodeEncodeError:
@@ -30,6 +34,29 @@ def _walk_document(walk: Walk) -> dict[str, object]:
         elif field.name != "entry":
             document[field.name] = getattr(walk, field.name)
     return document
+
+
+def _report_document(report: IndexReport) -> dict[str, object]:
+    """The JSON document: ``files`` by language, ``seconds`` by stage, a problem with its file and place."""
+    problems = [
+        {"file": file, "line": one.line, "column": one.column, "kind": one.kind, "message": one.message}
+        for file, one in report.problems
+    ]
+    return {
+        "format": 1,
+        "files": dict(report.files),
+        "read": report.read,
+        "changed": report.changed,
+        "reused": report.reused,
+        "removed": report.removed,
+        "scanned": report.scanned,
+        "seconds": {stage: round(seconds, 4) for stage, seconds in report.seconds},
+        "problems": problems,
+    }
+
+
+#: Results whose keys differ from their fields, by the name of their class: importing the classes would cost time.
+_DOCUMENTS = {"Walk": _walk_document, "IndexReport": _report_document}
 
 
 def _without_lone_surrogates(value: object) -> object:
