@@ -120,6 +120,8 @@ def _fill_from_tar(tree: Tree, stream: BoundedStream) -> None:
 
 def _take_tar_member(tree: Tree, stream: BoundedStream, member: TarInfo) -> None:
     path = tree.admit(member.name)
+    if member.size < 0:
+        raise Damaged(f"a size below zero ({shown(path)})")
     if member.isdir():
         return
     if member.issym():

@@ -97,7 +97,8 @@ class _Walk:
                     self._enter(item.path, prefix + name, rules)
                 continue
             if item.is_symlink():
-                self._note_link(item, prefix + name, language, rules)
+                if name not in IGNORED_FOLDERS:
+                    self._note_link(item, prefix + name, language, rules)
                 continue
             if language is None:
                 continue
@@ -148,9 +149,7 @@ class _Walk:
             return False
         return True
 
-    def _note_link(
-        self, item: os.DirEntry[str], path: str, language: str | None, rules: IgnoreRules | None
-    ) -> None:
+    def _note_link(self, item: os.DirEntry[str], path: str, language: str | None, rules: IgnoreRules | None) -> None:
         """A symbolic link: out of the root it is a problem, inside it is settled when all files are known."""
         if not self._printable(path) or (rules is not None and rules.ignores(path, False)):
             return

@@ -22,15 +22,13 @@ SNIFF_BYTES = 8 * 1024
 MAX_PATH_CHARACTERS = 1024
 MAX_PATH_PARTS = 128
 
-# fmt: off
-_BINARY_SUFFIXES = frozenset((
-    ".so", ".a", ".o", ".obj", ".lib", ".dll", ".dylib", ".pyd", ".exe", ".bin", ".dat", ".pyc", ".whl", ".egg",
-    ".jar", ".class", ".node", ".wasm", ".gz", ".xz", ".bz2", ".zst", ".zip", ".7z", ".tar", ".tgz", ".cubin",
-    ".fatbin", ".pt", ".pth", ".onnx", ".safetensors", ".gguf", ".npy", ".npz", ".pkl", ".parquet", ".arrow", ".png",
-    ".jpg", ".jpeg", ".gif", ".bmp", ".ico", ".webp", ".svg", ".pdf", ".mp3", ".mp4", ".mov", ".wav", ".webm",
-    ".ttf", ".otf", ".woff", ".woff2",
-))
-# fmt: on
+_BINARY_SUFFIXES = frozenset(
+    """
+    .so .a .o .obj .lib .dll .dylib .pyd .exe .bin .dat .pyc .whl .egg .jar .class .node .wasm .gz .xz .bz2 .zst
+    .zip .7z .tar .tgz .cubin .fatbin .pt .pth .onnx .safetensors .gguf .npy .npz .pkl .parquet .arrow .png .jpg
+    .jpeg .gif .bmp .ico .webp .svg .pdf .mp3 .mp4 .mov .wav .webm .ttf .otf .woff .woff2
+    """.split()
+)
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 
