@@ -1,0 +1,106 @@
+"""``make bench``: how long a cold index, a warm walk and a walk after an edit take, against what they may take.
+
+Comes in: a source (``vllm==0.30.0``) and one of its ops. Goes out: one line a figure with its ratio to the bound, and
+exit code 1 where a bound is broken. Every figure is that of a whole process. The yardstick of the index is what one
+thread of the bare tree-sitter CUDA parser needs for the same C++ and CUDA files in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from opwalker.errors import OpwalkerError
+from opwalker.source.discover import discover
+from opwalker.source.opened import open_source
+
+INDEX_PER_PARSER = 5.0
+INDEX_MEGABYTES = 400
+WARM_WALK_SECONDS = 0.25
+EDITED_WALK_SECONDS = 0.5
+REPEATS = 7
+
+
+class Bench:
+    """One measured tree, with a cache of its own."""
+
+    def __init__(self, tree: Path, cache: Path) -> None:
+        self._tree = tree
+        self._environment = {**os.environ, "OPWALKER_CACHE": str(cache)}
+        self.broken = False
+
+    def run(self, *words: str) -> float:
+        """Seconds that one command takes as a whole process; its output is thrown away."""
+        begun = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "opwalker", *words, "--source", str(self._tree)],
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        return time.perf_counter() - begun
+
+    def report(self, what: str, measured: float, bound: float, unit: str) -> None:
+        """One line; remembers a broken bound."""
+        ratio = measured / bound
+        self.broken |= ratio > 1
+        verdict = "ok" if ratio <= 1 else "TOO MUCH"
+        print(f"{what:<44} {measured:8.3f} {unit:<3} of {bound:8.3f} {unit:<3} {ratio:6.2f}  {verdict}", flush=True)
+
+
+def parser_seconds(tree: Path, paths: list[str]) -> float:
+    """What the bare CUDA parser needs for the files, read beforehand, in one thread."""
+    import tree_sitter
+    import tree_sitter_cuda
+
+    texts = [(tree / path).read_bytes() for path in paths]
+    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+    begun = time.perf_counter()
+    for text in texts:
+        parser.parse(text)
+    return time.perf_counter() - begun
+
+
+def main() -> int:
+    """Measures and prints; the exit code says whether every bound holds."""
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("source", nargs="?", default="vllm==0.30.0")
+    arguments.add_argument("op", nargs="?", default="reshape_and_cache")
+    asked = arguments.parse_args()
+    try:
+        root = open_source(asked.source)
+    except OpwalkerError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return error.exit_code
+    entries = discover(root).entries
+    sources = [entry.path for entry in entries if entry.language in ("cuda", "cpp")]
+    with tempfile.TemporaryDirectory(prefix="opwalker-bench-") as scratch:
+        tree = Path(scratch) / "tree"
+        shutil.copytree(root.path, tree, symlinks=True)
+        bench = Bench(tree, Path(scratch) / "cache")
+        parser = min(parser_seconds(tree, sources) for _ in range(2))
+        print(f"{asked.source}: {len(entries)} files, {len(sources)} of them C++ or CUDA, parsed in {parser:.3f} s")
+        bench.report("cold index", bench.run("index"), INDEX_PER_PARSER * parser, "s")
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        bench.report("largest process of the index", peak, INDEX_MEGABYTES, "MB")
+        walk = ("walk", asked.op)
+        bench.run(*walk)
+        for form in ((), ("--json",)):
+            median = statistics.median(bench.run(*walk, *form) for _ in range(REPEATS))
+            bench.report(" ".join(["warm", *walk, *form]), median, WARM_WALK_SECONDS, "s")
+        with (tree / sources[0]).open("a", encoding="utf-8") as edited:
+            edited.write("\n// one more line\n")
+        bench.report("walk after one file was edited", bench.run(*walk), EDITED_WALK_SECONDS, "s")
+    return int(bench.broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
