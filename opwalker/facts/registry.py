@@ -19,6 +19,12 @@ from functools import cache
 from pathlib import Path
 
 from opwalker import resources
+from opwalker.model.source import Problem
+
+#: The kind under which problems stand in the store's table of names, so that they are listed without decoding facts.
+PROBLEM = "problem"
+#: Longer messages of problems are cut there.
+MESSAGE_LENGTH = 500
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -116,3 +122,15 @@ def _contents(pattern: str) -> tuple[tuple[str, bytes], ...]:
     if not found:
         raise LookupError(f"no file of the package is called {pattern}")
     return tuple((f"{folder}/{path.name}", path.read_bytes()) for path in found)
+
+
+def problem_name(problem: Problem) -> str:
+    """A problem as a name for the store."""
+    message = problem.message[:MESSAGE_LENGTH].replace("\t", " ").replace("\n", " ")
+    return f"{problem.kind}\t{problem.line}\t{problem.column}\t{message}"
+
+
+def named_problem(name: str) -> Problem:
+    """The problem that ``problem_name`` gave ``name`` for."""
+    kind, line, column, message = name.split("\t", 3)
+    return Problem(kind, message, int(line), int(column))

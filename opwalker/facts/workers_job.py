@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from opwalker.facts.registry import Extractor
+from opwalker.facts.registry import MESSAGE_LENGTH, PROBLEM, Extractor, problem_name
 from opwalker.model.source import FileEntry, Problem, SourceFile
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ try:
     import resource
 except ImportError:  # not on Windows: then there is no limit on memory
     resource = None
-
-#: The name kind under which the store keeps problems, so that they can be listed without decoding facts.
-PROBLEM = "problem"
 
 #: Problems that may be gone at the next look although size and time of the file are the same.
 _PASSING = frozenset(("unreadable", "changed-while-read"))
@@ -49,8 +46,6 @@ OUT_OF_MEMORY = 77
 #: What a worker writes before each file is the file's number in the list of tasks; this means "no file".
 IDLE = 0xFFFFFFFF
 MARK = struct.Struct("<I")
-
-_CUT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +143,6 @@ def load(name: str) -> Any:
         raise CannotLoad(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def problem_name(problem: Problem) -> str:
-    """A problem as a name for the store."""
-    message = problem.message[:_CUT].replace("\t", " ").replace("\n", " ")
-    return f"{problem.kind}\t{problem.line}\t{problem.column}\t{message}"
-
-
-def named_problem(name: str) -> Problem:
-    """The problem that ``problem_name`` gave ``name`` for."""
-    kind, line, column, message = name.split("\t", 3)
-    return Problem(kind, message, int(line), int(column))
-
-
 def _made(extractor: Extractor, source: SourceFile) -> Made:
     function = load(extractor.function)
     start = _memory_peak()
@@ -179,7 +162,7 @@ def _made(extractor: Extractor, source: SourceFile) -> Made:
     except Exception as error:
         # A fault of ours, and still one of this file only: the others go on, and this one is named.
         message = f"{extractor.kind} facts failed with {type(error).__name__}: {error} ({_place(error)})"
-        return _failed(extractor, source, Problem("extractor-failed", message[:_CUT]))
+        return _failed(extractor, source, Problem("extractor-failed", message[:MESSAGE_LENGTH]))
 
 
 def _failed(extractor: Extractor, source: SourceFile, problem: Problem) -> Made:
@@ -189,7 +172,9 @@ def _failed(extractor: Extractor, source: SourceFile, problem: Problem) -> Made:
 
 def _encoded(kind: str, facts: object, names: list[tuple[str, str]], problems: Sequence[Problem]) -> Made:
     names += [(problem_name(problem), PROBLEM) for problem in problems]
-    return Made(kind, msgspec.msgpack.encode(facts), tuple(names))
+    # A literal may spell half a surrogate pair, which nothing that stores text takes.
+    clean = tuple(pair if pair[0].isascii() else (pair[0].encode(errors="replace").decode(), pair[1]) for pair in names)
+    return Made(kind, msgspec.msgpack.encode(facts), clean)
 
 
 def _place(error: BaseException) -> str:

@@ -13,16 +13,15 @@ bounded size, and a process that is killed loses what it had not yet committed a
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import sqlite3
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from opwalker.errors import EnvironmentMissing, InternalError
 from opwalker.link import store_file
+from opwalker.link.store_rows import bound, sealed, text_of, tree_digest, unsealed
 from opwalker.model.source import SourceRoot
 
 #: ``(size in bytes, mtime in ns, language, digest)`` of a file.
@@ -50,14 +49,6 @@ class StoreRebuilt(InternalError):
     """The store was found damaged while in use and has been made anew, empty: index again and repeat the question."""
 
 
-def tree_digest(digests: Mapping[str, str]) -> str:
-    """The digest over all ``{path: content digest}``, in whatever order they stand."""
-    whole = hashlib.sha256()
-    for path, digest in sorted(digests.items()):
-        whole.update(f"{path}\0{digest}\n".encode("utf-8", "surrogateescape"))
-    return whole.hexdigest()
-
-
 class Store:
     """The facts of one source root. Not for use by several threads at once."""
 
@@ -78,8 +69,8 @@ class Store:
     ) -> Store:
         """Open the store of ``root`` in the folder ``cache``, making both where needed.
 
-        A store that is damaged, locked for longer than ``timeout`` seconds or of another edition is made anew; where the
-        folder cannot be written, facts are kept in memory. Either says exactly one line. Raises nothing.
+        A store that is damaged, locked for longer than ``timeout`` seconds or of another edition is made anew; where
+        the folder cannot be written, facts are kept in memory. Either says exactly one line. Raises nothing.
         """
         return cls(store_file.open_file(root, cache, timeout), say, timeout)
 
@@ -102,12 +93,17 @@ class Store:
     def known(self) -> dict[str, FileRow]:
         """``{path: (size, mtime_ns, language, digest)}`` of every file, as it was when last read."""
         rows = self._query("SELECT path, size, mtime_ns, language, digest FROM files")
-        return {_text(row[0]): row[1:] for row in rows}
+        return {text_of(row[0]): row[1:] for row in rows}
+
+    def paths(self, languages: Sequence[str]) -> list[str]:
+        """The files in these languages, in order."""
+        sql = f"SELECT path FROM files WHERE language IN ({', '.join('?' * len(languages))}) ORDER BY path"
+        return [text_of(row[0]) for row in self._query(sql, languages)]
 
     def update_files(self, changed: Mapping[str, FileRow], removed: Iterable[str] = ()) -> None:
         """Put or replace the rows of ``changed`` and drop those of ``removed``. Facts must have been put before."""
-        rows = [(_key(path), *row) for path, row in changed.items()]
-        gone = [(_key(path),) for path in removed]
+        rows = [(bound(path), *row) for path, row in changed.items()]
+        gone = [(bound(path),) for path in removed]
 
         def work(db: sqlite3.Connection) -> None:
             db.executemany("INSERT OR REPLACE INTO files VALUES(?, ?, ?, ?, ?)", rows)
@@ -119,18 +115,18 @@ class Store:
 
     def digest_of(self, path: str) -> str | None:
         """The content digest of a file, or None for a path that is not known."""
-        row = self._one("SELECT digest FROM files WHERE path = ?", (_key(path),))
+        row = self._one("SELECT digest FROM files WHERE path = ?", (bound(path),))
         return row[0] if row else None
 
     def tree_digest(self) -> str:
         """The digest over all paths and content digests: equal trees have equal ones."""
-        row = self._one("SELECT value FROM meta WHERE key = 'tree'")
-        if row:
-            return row[0]
+        kept = self.note("tree")
+        if kept is not None:
+            return kept
 
         def work(db: sqlite3.Connection) -> str:
             rows = db.execute("SELECT path, digest FROM files")
-            digest = tree_digest({_text(path): content for path, content in rows})
+            digest = tree_digest({text_of(path): content for path, content in rows})
             db.execute("INSERT OR REPLACE INTO meta VALUES('tree', ?)", (digest,))
             return digest
 
@@ -141,20 +137,24 @@ class Store:
         return dict(self._query("SELECT language, count(*) FROM files GROUP BY language ORDER BY language"))
 
     def mark_complete(self, producers: str, tree: str) -> None:
-        """Note that every file of the tree with digest ``tree`` has all facts of ``producers`` (a digest of them all)."""
-        self._write(
-            lambda db: db.execute(
-                "INSERT OR REPLACE INTO meta VALUES('complete', ?)",
-                (f"{producers} {tree}",),
-            )
-        )
+        """Note that every file of the tree with digest ``tree`` has all facts of ``producers`` (a digest of all)."""
+        self.set_note("complete", f"{producers} {tree}")
 
     def is_complete(self, producers: str) -> bool:
         """True when ``mark_complete`` was called for ``producers`` and no file has changed in the store since."""
-        row = self._one("SELECT value FROM meta WHERE key = 'complete'")
-        if row is None or not row[0].startswith(f"{producers} "):
+        marked = self.note("complete")
+        if marked is None or not marked.startswith(f"{producers} "):
             return False
-        return row[0] == f"{producers} {self.tree_digest()}"
+        return marked == f"{producers} {self.tree_digest()}"
+
+    def note(self, key: str) -> str | None:
+        """A short text that was kept under ``key`` for the whole tree, or None."""
+        row = self._one("SELECT value FROM meta WHERE key = ?", (key,))
+        return row[0] if row else None
+
+    def set_note(self, key: str, text: str) -> None:
+        """Keep a short text under ``key`` for the whole tree."""
+        self._write(lambda db: db.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, text)))
 
     # -- facts ---------------------------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class Store:
             " WHERE facts.kind = ? AND facts.producer = ? ORDER BY files.path"
         )
         for path, blob in self._query(sql, (kind, producer)):
-            yield _text(path), self._unsealed(blob)
+            yield text_of(path), self._unsealed(blob)
 
     def digests_with_facts(self, kind: str, producer: str) -> set[str]:
         """The digests of all contents whose facts of this kind are kept."""
@@ -226,7 +226,7 @@ class Store:
             f" CROSS JOIN files ON files.digest = facts.digest WHERE names.kind IN ({marks}) AND names.name = ?"
             f"{self._produced('facts')} ORDER BY files.path"
         )
-        return [_text(row[0]) for row in self._query(sql, (*name_kinds, _key(name), *self._producers))]
+        return [text_of(row[0]) for row in self._query(sql, (*name_kinds, bound(name), *self._producers))]
 
     def paths_with(self, name_kind: str) -> list[str]:
         """The files whose facts define any name of this kind, in order."""
@@ -235,24 +235,24 @@ class Store:
             f" CROSS JOIN files ON files.digest = facts.digest WHERE has.kind = ?{self._produced('facts')}"
             " ORDER BY files.path"
         )
-        return [_text(row[0]) for row in self._query(sql, (name_kind, *self._producers))]
+        return [text_of(row[0]) for row in self._query(sql, (name_kind, *self._producers))]
 
     def names_of_kind(self, name_kind: str, *, any_producer: bool = False) -> list[tuple[str, str]]:
         """``(name, path)`` for every name of this kind, in order; ``any_producer`` takes facts of older code too."""
         produced, producers = ("", ()) if any_producer else (self._produced("facts"), self._producers)
-        # Joined here and not in SQL: a kind may have 100,000 names, and a look-up in a dictionary is three times as fast.
+        # Joined here and not in SQL: a kind may have 100,000 names, and this is three times as fast.
         paths: dict[int, list[str]] = {}
         live = (
             "SELECT has.fact, files.path FROM has CROSS JOIN facts ON facts.id = has.fact"
             f" CROSS JOIN files ON files.digest = facts.digest WHERE has.kind = ?{produced}"
         )
         for fact, path in self._query(live, (name_kind, *producers)):
-            paths.setdefault(fact, []).append(_text(path))
+            paths.setdefault(fact, []).append(text_of(path))
         rows = self._query(
             "SELECT name, fact FROM names WHERE kind = ? ORDER BY name, fact",
             (name_kind,),
         )
-        found = [(_text(name), path) for name, fact in rows if fact in paths for path in paths[fact]]
+        found = [(text_of(name), path) for name, fact in rows if fact in paths for path in paths[fact]]
         return list(dict.fromkeys(sorted(found)))
 
     # -- answers -------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ class Store:
             return
 
         def work(db: sqlite3.Connection) -> None:
-            row = (key, _sealed(blob), len(blob), time.time())
+            row = (key, sealed(blob), len(blob), time.time())
             db.execute("INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?)", row)
             left = _MOST_RESULT_BYTES
             held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall()
@@ -300,11 +300,11 @@ class Store:
             for digest, kind, producer, blob, defined in batch:
                 put = db.execute(
                     "INSERT OR IGNORE INTO facts(digest, kind, producer, blob) VALUES(?, ?, ?, ?)",
-                    (digest, kind, producer, _sealed(blob)),
+                    (digest, kind, producer, sealed(blob)),
                 )
                 if put.rowcount and defined:
                     fact = put.lastrowid
-                    names += [(name_kind, _key(name), fact) for name, name_kind in defined]
+                    names += [(name_kind, bound(name), fact) for name, name_kind in defined]
                     has |= {(name_kind, fact) for _, name_kind in defined}
             db.executemany("INSERT OR IGNORE INTO names VALUES(?, ?, ?)", names)
             db.executemany("INSERT OR IGNORE INTO has VALUES(?, ?)", sorted(has))
@@ -365,8 +365,8 @@ class Store:
         return self._rebuild("was damaged")
 
     def _unsealed(self, blob: bytes) -> bytes:
-        body = blob[4:]
-        if zlib.crc32(body) != int.from_bytes(blob[:4], "little"):
+        body = unsealed(blob)
+        if body is None:
             raise self._rebuild("was damaged")
         return body
 
@@ -378,23 +378,3 @@ class Store:
         else:
             self._adopt(store_file.make_anew(self._path, self._timeout, reason))
         return StoreRebuilt(f"the store of facts {reason} and was made anew", "run the command again")
-
-
-def _sealed(blob: bytes) -> bytes:
-    # SQLite notices a damaged page of a table, but not a damaged byte within a blob.
-    return zlib.crc32(blob).to_bytes(4, "little") + blob
-
-
-def _key(text: str) -> str | bytes:
-    """Text as SQLite takes it: a file name that is not UTF-8 goes as its bytes."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogateescape")
-    return text
-
-
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")

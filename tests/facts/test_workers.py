@@ -20,9 +20,9 @@ import pytest
 
 from opwalker.errors import InternalError
 from opwalker.facts import workers
-from opwalker.facts.registry import Extractor
+from opwalker.facts.registry import PROBLEM, Extractor, named_problem, problem_name
 from opwalker.facts.workers import Extracted, extract_all
-from opwalker.facts.workers_job import PROBLEM, Job, Limits, named_problem, problem_name
+from opwalker.facts.workers_job import Job, Limits
 from opwalker.model.source import FileEntry, Problem, SourceFile
 
 HERE = __name__
@@ -296,7 +296,7 @@ MANY_SLOW = """
     import sys, contextlib
     sys.path.insert(0, sys.argv[1])
     from pathlib import Path
-    from opwalker.facts.registry import Extractor
+    from opwalker.facts.registry import PROBLEM, Extractor, named_problem, problem_name
     from opwalker.facts.workers import extract_all
     from opwalker.facts.workers_job import Job, Limits
     from opwalker.model.source import FileEntry

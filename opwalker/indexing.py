@@ -1,0 +1,319 @@
+"""Brings the store of facts up to date with a source root: what ``opwalker index`` runs, and every command first.
+
+In: a ``SourceRoot``, its ``Store`` and a registry of extractors. Out: the store with the facts of every file, and an
+``IndexReport``. Files are found by ``source.discover``, compared by size and time with what the store knows, read by
+worker processes (``facts.workers``) and written by this one. What facts mean is not looked at here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opwalker.errors import InternalError
+from opwalker.facts.registry import (
+    PROBLEM,
+    REGISTRY,
+    Extractor,
+    Registry,
+    Round,
+    named_problem,
+    problem_name,
+    producers,
+)
+from opwalker.link.store import FactsRow, FileRow, Store, StoreRebuilt
+from opwalker.link.store_rows import tree_digest
+from opwalker.model.source import FileEntry, Problem, SourceRoot
+
+#: Rows are written when this many files, or this many bytes of facts, have gathered.
+_WRITE_FILES = 400
+_WRITE_BYTES = 4 << 20
+
+#: A time that no file has: such a row never counts as unchanged.
+_NEVER = -1
+
+#: How often files are looked for whose facts another process has dropped meanwhile.
+_MOST_PASSES = 3
+
+#: The store's note with the problems of files that discovery left out.
+_LEFT_OUT = "left out"
+
+_READER = "opwalker.source.read:read"
+
+#: Problems for which a file is never read in this process again.
+_RISKY = ("worker-died", "timeout", "memory")
+
+#: ``(stage, files done, files in all)``.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What a run of ``index`` found and did.
+
+    ``files`` counts by language. ``read`` files were opened; ``changed`` of them are new or have other content;
+    of ``reused`` files all facts were there; ``removed`` are there no more. ``problems`` are those of all files of the
+    tree, sorted. ``seconds`` are by stage. ``scanned`` is false where a tree that cannot change was not looked at.
+    """
+
+    files: tuple[tuple[str, int], ...]
+    read: int = 0
+    changed: int = 0
+    reused: int = 0
+    removed: int = 0
+    problems: tuple[tuple[str, Problem], ...] = ()
+    seconds: tuple[tuple[str, float], ...] = ()
+    scanned: bool = True
+
+
+def index(
+    root: SourceRoot,
+    store: Store,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    registry: Registry = REGISTRY,
+) -> IndexReport:
+    """Give ``store`` the facts of every file of ``root``, reading only what has changed.
+
+    ``jobs`` is the number of worker processes (default: one for each processor). Raises InputError when the root cannot
+    be listed, InternalError when extraction cannot be run at all; what is wrong with a file becomes a problem.
+    """
+    try:
+        return _Run(root, store, jobs, progress, registry).run()
+    except StoreRebuilt:
+        # The store is empty now, and has said so: once more from the start.
+        return _Run(root, store, jobs, progress, registry).run()
+
+
+class _Run:
+    """One run. ``_digests`` are the contents of the tree as far as they are known."""
+
+    def __init__(
+        self, root: SourceRoot, store: Store, jobs: int | None, progress: Progress | None, registry: Registry
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._jobs = jobs
+        self._progress = progress
+        self._registry = registry
+        self._producers = producers(registry)
+        self._all_producers = _key(self._producers)
+        self._digests: dict[str, str] = {}
+        self._seconds: dict[str, float] = {}
+        self._current = "other"
+        self._since = time.perf_counter()
+        self._risky: frozenset[str] = frozenset()
+        self._read: set[str] = set()
+        self._made: set[str] = set()
+        self._changed: set[str] = set()
+        self._without_facts: set[str] = set()
+        store.use_producers(self._producers.values())
+
+    def run(self) -> IndexReport:
+        complete = self._store.is_complete(self._all_producers)
+        if complete and self._root.immutable:
+            return replace(self._report(0), scanned=False)
+        with self._stage("scan"):
+            from opwalker.source.discover import discover
+
+            found = discover(self._root)
+            self._note_left_out(found.problems)
+        with self._stage("compare"):
+            entries = {entry.path: entry for entry in found.entries}
+            known = self._store.known()
+            self._digests = {path: known[path][3] for path in entries if path in known}
+            todo = [entry for entry in found.entries if _differs(entry, known.get(entry.path))]
+            removed = known.keys() - entries.keys()
+        if todo or removed or not complete:
+            risky = self._store.names_of_kind(PROBLEM, any_producer=True)
+            self._risky = frozenset(path for name, path in risky if name.startswith(_RISKY))
+            self._extract(todo, self._registry.extractors, known, "facts")
+        if self._changed or removed or not complete:
+            with self._stage("write"):
+                self._store.update_files({}, removed)
+            self._complete(entries, known)
+        return self._report(len(removed))
+
+    def _complete(self, entries: Mapping[str, FileEntry], known: Mapping[str, FileRow]) -> None:
+        """Make the facts that are still missing, and the rounds; then note that all is there."""
+        for _ in range(_MOST_PASSES):
+            self._extract(self._missing(entries), self._registry.extractors, known, "facts")
+            whole = [self._again(round_, entries, known) for round_ in self._registry.rounds]
+            # Another process may have dropped facts that this one counted on.
+            if all(whole) and not self._missing(entries):
+                self._store.mark_complete(self._all_producers, tree_digest(self._digests))
+                break
+        with self._stage("finish"):
+            self._store.tree_digest()
+            self._store.prune()
+
+    def _missing(self, entries: Mapping[str, FileEntry]) -> list[FileEntry]:
+        """The files of which some facts are not there."""
+        with self._stage("compare"):
+            kept = self._kept(self._registry.extractors)
+            return [entry for entry in entries.values() if self._lacks(entry, kept)]
+
+    def _kept(self, extractors: Mapping[str, Sequence[Extractor]]) -> dict[str, set[str]]:
+        kinds = {extractor.kind for row in extractors.values() for extractor in row}
+        return {kind: self._store.digests_with_facts(kind, self._producers[kind]) for kind in sorted(kinds)}
+
+    def _lacks(self, entry: FileEntry, kept: Mapping[str, set[str]]) -> bool:
+        row = self._registry.extractors.get(entry.language, ())
+        return any(self._digests[entry.path] not in kept[extractor.kind] for extractor in row)
+
+    def _extract(
+        self,
+        tasks: Sequence[FileEntry],
+        extractors: Mapping[str, tuple[Extractor, ...]],
+        known: Mapping[str, FileRow],
+        stage: str,
+    ) -> None:
+        """Read ``tasks``, run ``extractors`` where their facts are missing, and write what comes of it."""
+        if not tasks:
+            return
+        from opwalker.facts.workers import extract_all
+        from opwalker.facts.workers_job import Job, Limits
+
+        job = Job(self._root.path, _READER, extractors, self._kept(extractors), Limits())
+        progress = self._progress
+        shown = (lambda done, total: progress(stage, done, total)) if progress else None
+        facts: list[FactsRow] = []
+        files: dict[str, FileRow] = {}
+        size = 0
+        with (
+            self._stage(stage),
+            contextlib.closing(
+                extract_all(tasks, job, jobs=self._jobs, risky=self._risky, progress=shown)
+            ) as extracted,
+        ):
+            for found in extracted:
+                entry = found.entry
+                mtime_ns = _NEVER if found.passing else entry.mtime_ns
+                row = (entry.size, mtime_ns, entry.language, found.digest)
+                before = known.get(entry.path)
+                self._read.add(entry.path)
+                self._digests[entry.path] = found.digest
+                if before is None or before[3] != found.digest:
+                    self._changed.add(entry.path)
+                    if not self._registry.extractors.get(entry.language):
+                        self._without_facts.add(entry.path)
+                if row != before:
+                    files[entry.path] = row
+                for made in found.made:
+                    self._made.add(entry.path)
+                    facts.append((found.digest, made.kind, self._producers[made.kind], made.blob, made.names))
+                    size += len(made.blob)
+                if len(files) >= _WRITE_FILES or size >= _WRITE_BYTES:
+                    self._write(facts, files)
+                    facts, files, size = [], {}, 0
+            self._write(facts, files)
+
+    def _write(self, facts: list[FactsRow], files: dict[str, FileRow]) -> None:
+        with self._stage("write"):
+            # Facts first: a row of a file promises that its facts are there.
+            self._store.put_facts(facts)
+            self._store.update_files(files)
+
+    def _again(self, round_: Round, entries: Mapping[str, FileEntry], known: Mapping[str, FileRow]) -> bool:
+        """Read again those files whose fuller facts are needed, until no further one is; false if some are lacking."""
+        from opwalker.facts.workers_job import CannotLoad, load
+
+        try:
+            needed = load(round_.needed)
+        except CannotLoad as error:
+            raise InternalError(str(error)) from error
+        extractor = round_.extractor
+        (of_first,) = [e for e in self._registry.extractors[round_.language] if e.kind == round_.first]
+        with self._stage("link"):
+            # A file of another language may have the same content, an empty one for instance.
+            paths = {path for path, entry in entries.items() if entry.language == round_.language}
+            rows = self._store.facts_by_path(of_first.kind, self._producer(of_first))
+            first = dict(self._decoded(of_first, ((path, blob) for path, blob in rows if path in paths)))
+            found: dict[str, Any] = {}
+            whole = True
+        while True:
+            with self._stage("link"):
+                wanted = (needed(first, found) & first.keys()) - found.keys()
+                kept = self._store.digests_with_facts(extractor.kind, self._producer(extractor))
+            if not wanted:
+                return whole
+            tasks = [entries[path] for path in sorted(wanted) if self._digests[path] not in kept]
+            self._extract(tasks, {round_.language: (extractor,)}, known, extractor.kind)
+            with self._stage("link"):
+                blobs = ((path, self._facts_of(path, extractor)) for path in sorted(wanted))
+                found |= self._decoded(extractor, ((path, blob) for path, blob in blobs if blob is not None))
+                if not wanted <= found.keys():
+                    whole = False
+                    first = {path: facts for path, facts in first.items() if path in found or path not in wanted}
+
+    def _facts_of(self, path: str, extractor: Extractor) -> bytes | None:
+        return self._store.facts(self._digests[path], extractor.kind, self._producer(extractor))
+
+    def _producer(self, extractor: Extractor) -> str:
+        return self._producers[extractor.kind]
+
+    @staticmethod
+    def _decoded(extractor: Extractor, rows: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, Any]]:
+        import msgspec
+
+        from opwalker.facts.workers_job import load
+
+        decode = msgspec.msgpack.Decoder(load(extractor.facts)).decode
+        return ((path, decode(blob)) for path, blob in rows)
+
+    def _note_left_out(self, problems: Sequence[tuple[str, Problem]]) -> None:
+        text = json.dumps([(path, problem_name(problem)) for path, problem in problems]) if problems else ""
+        if text != (self._store.note(_LEFT_OUT) or ""):
+            self._store.set_note(_LEFT_OUT, text)
+
+    def _report(self, removed: int) -> IndexReport:
+        files = self._store.languages()
+        return IndexReport(
+            files=tuple(files.items()),
+            read=len(self._read),
+            changed=len(self._changed),
+            reused=sum(files.values()) - len(self._made | self._without_facts),
+            removed=removed,
+            problems=tuple(problems_of(self._store)),
+            seconds=tuple(self._seconds.items()),
+        )
+
+    @contextlib.contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        """Time spent within goes to this stage, and not to the one around it."""
+        outer = self._current
+        self._charge(outer)
+        self._current = name
+        try:
+            yield
+        finally:
+            self._charge(name)
+            self._current = outer
+
+    def _charge(self, stage: str) -> None:
+        now = time.perf_counter()
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + now - self._since
+        self._since = now
+
+
+def problems_of(store: Store) -> list[tuple[str, Problem]]:
+    """``(path, problem)`` of every file of the tree, sorted, those that were left out included."""
+    rows = [(path, name) for name, path in store.names_of_kind(PROBLEM)]
+    rows += json.loads(store.note(_LEFT_OUT) or "[]")
+    found = {(path, named_problem(name)) for path, name in rows}
+    return sorted(found, key=lambda row: (row[0], row[1].line, row[1].column, row[1].kind, row[1].message))
+
+
+def _differs(entry: FileEntry, row: FileRow | None) -> bool:
+    return row is None or row[:3] != (entry.size, entry.mtime_ns, entry.language)
+
+
+def _key(by_kind: Mapping[str, str]) -> str:
+    """The digest of all producers together."""
+    return hashlib.blake2b(repr(sorted(by_kind.items())).encode(), digest_size=16).hexdigest()
