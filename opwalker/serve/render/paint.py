@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from opwalker.serve.render.page import Spans
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 #: Style names of a page in rich's notation. Every difference that matters is in the text as well.
 STYLES = {
@@ -37,11 +40,24 @@ def plain(lines: Iterable[Spans]) -> str:
     return "".join("".join(text for text, _ in line) + "\n" for line in lines)
 
 
-def in_colour(lines: Iterable[Spans], out: TextIO, width: int) -> None:
-    """The lines on a terminal, through rich: it knows which colours this terminal has. Imported here for its cost."""
+def in_colour(lines: Iterable[Spans], terminal: TextIO) -> str:
+    """The lines in the colours of a terminal. Which it has, rich knows; imported here for its cost."""
     from rich.console import Console
-    from rich.text import Text
 
-    console = Console(file=out, width=width, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console = Console(file=terminal, highlight=False, markup=False, emoji=False)
+    brushes = {name: _brush(console, style) for name, style in STYLES.items()}
+    painted: list[str] = []
     for line in lines:
-        console.print(Text.assemble(*((text, STYLES.get(style, "")) for text, style in line)), end="\n")
+        for text, style in line:
+            before, after = brushes.get(style, ("", ""))
+            painted += (before, text, after)
+        painted.append("\n")
+    return "".join(painted)
+
+
+def _brush(console: Console, style: str) -> tuple[str, str]:
+    """What this terminal wants before and after a text in a style: asked once a style, not once a word."""
+    with console.capture() as painted:
+        console.print("x", style=style, end="")
+    before, _, after = painted.get().partition("x")
+    return before, after

@@ -42,13 +42,10 @@ def _fields(result: object) -> list[Group]:
 
 def write_text(result: object, reading: Reading, out: TextIO, *, width: int | None, colour: bool) -> None:
     """Writes a result to ``out``. ``width`` None is a pipe: nothing is wrapped, nothing is coloured."""
-    page = page_of(result, reading)
-    if colour and width is not None:
-        paint.in_colour(lay_out(page, width), out, width)
-        return
     encoding = getattr(out, "encoding", None) or "utf-8"
     guides = Guides() if _can_draw(encoding) else ASCII_GUIDES
-    text = paint.plain(lay_out(page, width, guides))
+    lines = lay_out(page_of(result, reading), width, guides)
+    text = paint.in_colour(lines, out) if colour and width is not None else paint.plain(lines)
     if guides is ASCII_GUIDES:
         text = text.replace("→", "->").replace("·", "-")
     out.write(text.encode(encoding, "backslashreplace").decode(encoding))
