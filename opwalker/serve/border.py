@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 
 from opwalker.errors import EnvironmentMissing, InternalError, OpwalkerError, UsageError
+from opwalker.serve.voice import one_line, say
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
@@ -20,9 +21,9 @@ _FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 def report(error: BaseException, words: Sequence[str]) -> int:
     """Says an error in one line and returns its exit code. ``words`` are those of the command line."""
     known = as_ours(error, words)
-    if "--debug" in words:
+    if "--debug" in words and sys.stderr is not None:
         traceback.print_exception(error, file=sys.stderr)
-    print(f"opwalker: error: {_one_line(str(known))}", file=sys.stderr, flush=True)
+    say(f"error: {known}")
     return known.exit_code
 
 
@@ -44,7 +45,7 @@ def as_ours(error: BaseException, words: Sequence[str] = ()) -> OpwalkerError:
 
 def _usage(error: typer.TyperException, words: Sequence[str]) -> UsageError:
     """What the command-line parser found wrong, with the help page to read: the command's own where it is known."""
-    said = _one_line(error.format_message()).rstrip(".").replace(". Did you mean", ", did you mean")
+    said = one_line(error.format_message()).rstrip(".").replace(". Did you mean", ", did you mean")
     if said[:1].isupper() and not said[1:2].isupper():
         said = said[0].lower() + said[1:]
     context = getattr(error, "ctx", None)
@@ -55,14 +56,10 @@ def _usage(error: typer.TyperException, words: Sequence[str]) -> UsageError:
 
 def _fault(error: BaseException) -> str:
     """Kind, text and the innermost place inside the package: enough to find a report of the same fault again."""
-    text = _one_line(str(error))
+    text = one_line(str(error))
     named = f"{type(error).__name__}: {text}" if text else type(error).__name__
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(os.path.realpath(frame.filename))
         if path.is_relative_to(_PACKAGE):
             return f"{named} (in {frame.name}, {path.relative_to(_PACKAGE.parent).as_posix()}:{frame.lineno})"
     return named
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

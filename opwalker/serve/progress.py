@@ -5,9 +5,10 @@ Also the one place that writes lines to stderr while a bar is there, so that nei
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
+
+from opwalker.serve import voice
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -42,9 +43,10 @@ class Progress:
     def say(self, text: str) -> None:
         """One line on stderr: ``opwalker: note: …``."""
         if self._bars is not None:
-            self._bars.console.print(f"opwalker: note: {text}", markup=False, highlight=False, soft_wrap=True)
+            line = f"opwalker: note: {voice.one_line(text)}"
+            self._bars.console.print(line, markup=False, highlight=False, soft_wrap=True)
         else:
-            print(f"opwalker: note: {text}", file=sys.stderr, flush=True)
+            voice.say(f"note: {text}")
 
     def close(self) -> None:
         """Takes the bars away. More progress after this is not shown."""

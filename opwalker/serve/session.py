@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -65,7 +65,7 @@ class Session:
         from opwalker.serve.render.text import write_text
         from opwalker.serve.render.words import Reading
 
-        terminal = sys.stdout.isatty()
+        terminal = is_terminal(sys.stdout)
         width = shutil.get_terminal_size((100, 24)).columns if terminal else None
         colour = terminal and not self.no_color
         reading = Reading(build=self.build, asked=asked)
@@ -125,8 +125,13 @@ def open_session(
         cache=Path(cache).expanduser() if cache else None,
         as_json=as_json,
         no_color=plain,
-        progress=Progress(shown=sys.stderr.isatty(), no_color=plain),
+        progress=Progress(shown=is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb", no_color=plain),
     )
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a standard stream is there and is a terminal."""
+    return stream is not None and stream.isatty()
 
 
 def one_of(word: str, words: Sequence[str], what: str) -> str:
@@ -169,6 +174,8 @@ def _write_bytes(document: bytes) -> None:
 
 def _written(write: Callable[[], None]) -> None:
     """Writes and flushes. A reader that has left (``| head``) has what it wanted; any other failure is said."""
+    if sys.stdout is None:
+        raise EnvironmentMissing("cannot write the answer: stdout is closed")
     try:
         write()
         sys.stdout.flush()

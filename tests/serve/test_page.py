@@ -17,8 +17,8 @@ from opwalker.serve.render.page import (
     cells,
     flow,
     lay_out,
-    shown,
 )
+from opwalker.serve.voice import one_line
 
 words = st.text(st.sampled_from("abcxyz019_:/<>(),.*&é漢"), min_size=1, max_size=30)
 spans = st.lists(st.tuples(st.lists(words, max_size=4).map(" ".join), st.sampled_from(["", "name", JOINT])), max_size=4)
@@ -145,7 +145,7 @@ def test_all_strokes_of_a_set_of_guides_are_equally_wide() -> None:
 
 
 def test_text_of_a_source_cannot_command_the_terminal() -> None:
-    assert shown("a\x1b[31mb\n\tc") == "a\\x1b[31mb c"
+    assert one_line("a\x1b[31mb\n\tc") == "a\\x1b[31mb c"
 
 
 def test_wide_characters_take_two_columns() -> None:

@@ -146,6 +146,21 @@ def test_an_answer_that_cannot_be_written_is_said(words: tuple[str, ...]) -> Non
     assert done.stderr == "opwalker: error: cannot write the answer: no space left on device\n"
 
 
+@pytest.mark.parametrize("words", [("ops",), ("ops", "--json")])
+def test_a_closed_stdout_is_said(words: tuple[str, ...]) -> None:
+    script = ["sh", "-c", '"$@" >&-', "sh", *command(*words)]
+    done = subprocess.run(script, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (5, "opwalker: error: cannot write the answer: stdout is closed\n")
+
+
+def test_a_closed_stderr_stops_nothing_and_spoils_nothing() -> None:
+    for words, code in ((("walk", "scatter_rows", "--json"), 0), (("walk", "nothing"), 3)):
+        script = ["sh", "-c", '"$@" 2>&-', "sh", *command(*words)]
+        done = subprocess.run(script, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == code
+        assert done.stdout == "" or done.stdout.startswith('{"format":1,')
+
+
 def test_an_interrupt_ends_the_program_quietly() -> None:
     waiting = "import time\nflow.list_ops = lambda *_, **__: (print('begun', flush=True), time.sleep(30))"
     process = subprocess.Popen(

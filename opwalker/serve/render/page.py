@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from opwalker.serve.voice import one_line
+
 #: A piece of text and the name of its style (``""`` for none).
 Span = tuple[str, str]
 Spans = tuple[Span, ...]
@@ -26,8 +28,6 @@ LABEL_WIDTH = 15
 ROOM_FOR_LABELS = 70
 GAP = 2
 
-_LINE_BREAK = re.compile(r"\s*[\n\r]\s*|\t+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _WORD = re.compile(r"\s+|\S+")
 _BREAKABLE = re.compile(r".*?(?:[/,(<|]+|::|$)")
 
@@ -88,14 +88,6 @@ class Guides:
 ASCII_GUIDES = Guides("|- ", "`- ", "|  ", "   ")
 
 
-def shown(text: str) -> str:
-    """``text`` fit for one line of a terminal: line breaks as blanks, control characters spelt out."""
-    if text.isprintable():
-        return text
-    one_line = _LINE_BREAK.sub(" ", text)
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", one_line)
-
-
 def cells(text: str) -> int:
     """Columns that ``text`` takes on a terminal: wide characters count two."""
     if text.isascii():
@@ -125,7 +117,7 @@ def flow(first: Spans, rest: Spans, text: Spans, width: int | None) -> Iterator[
 
     It breaks at joints where it can: what stands between two of them goes on a line of its own before it is cut.
     """
-    text = tuple((shown(part), style) for part, style in text)
+    text = tuple((one_line(part), style) for part, style in text)
     if width is None or width_of(first + text) <= width:
         yield _joined(first + text)
         return
