@@ -16,13 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from opwalker.errors import EnvironmentMissing, InputError, OpwalkerError
+from opwalker.errors import EnvironmentMissing, InputError
 from opwalker.source.cache import make_folder, write_error
 from opwalker.source.index_settings import VARIABLE, IndexSettings, index_settings
 from opwalker.source.versions import canonical_version, normalise_name
 
 if TYPE_CHECKING:
-    from pypi_simple import DistributionPackage, PyPISimple
+    import requests
+    from pypi_simple import DigestMismatchError, DistributionPackage, PyPISimple
 
     from opwalker.source.archive import Progress
 
@@ -211,30 +212,12 @@ class _Index:
             tried += 1
             try:
                 return act()
-            except (requests.RequestException, DigestMismatchError) as error:
+            except (DigestMismatchError, requests.RequestException) as error:
                 if tried == TRIES or not _may_pass(error):
-                    raise self._network_error(error) from error
+                    raise EnvironmentMissing(_network_fault(error), self._hint()) from error
             except (ValueError, UnsupportedRepoVersionError) as error:
-                what = "the package index answers with something that is no package list"
-                raise EnvironmentMissing(what, self._hint()) from error
+                raise EnvironmentMissing(_NO_LIST, self._hint()) from error
             time.sleep(FIRST_PAUSE_SECONDS * 2 ** (tried - 1))
-
-    def _network_error(self, error: Exception) -> OpwalkerError:
-        import requests
-
-        if not isinstance(error, requests.RequestException):
-            what = f"a download came damaged {TRIES} times: its digest is not the one that the index gives"
-            return EnvironmentMissing(what, self._hint())
-        if error.response is not None:
-            what = f"the package index answers with status {error.response.status_code}"
-            return EnvironmentMissing(what, self._hint())
-        if isinstance(error, requests.exceptions.SSLError):
-            what = "its certificate is not trusted"
-        elif isinstance(error, requests.Timeout):
-            what = "it does not answer in time"
-        else:
-            what = "no connection"
-        return EnvironmentMissing(f"the package index cannot be reached: {what}", self._hint())
 
     def _hint(self) -> str:
         named = self._settings.named_by
@@ -242,9 +225,39 @@ class _Index:
         return f"check the network ({where}), or give a folder or an archive as the source"
 
 
-def _may_pass(error: Exception) -> bool:
+_NO_LIST = "the package index answers with something that is no package list"
+
+
+def _network_fault(error: requests.RequestException | DigestMismatchError) -> str:
+    """What went wrong, in words that carry no address: an address may hold credentials."""
+    import requests
+
+    if not isinstance(error, requests.RequestException):
+        return f"a download came damaged {TRIES} times: its digest is not the one that the index gives"
+    if isinstance(error, requests.exceptions.InvalidJSONError):
+        return _NO_LIST
+    if isinstance(error, ValueError):
+        return "the address of the package index is not valid"
+    if error.response is not None:
+        return f"the package index answers with status {error.response.status_code}"
+    if isinstance(error, requests.exceptions.SSLError):
+        what = "its certificate is not trusted"
+    elif isinstance(error, requests.Timeout):
+        what = "it does not answer in time"
+    else:
+        what = "no connection"
+    return f"the package index cannot be reached: {what}"
+
+
+def _may_pass(error: requests.RequestException | DigestMismatchError) -> bool:
     """Whether the same request may go better next time."""
-    response = getattr(error, "response", None)
+    import requests
+
+    if not isinstance(error, requests.RequestException):
+        return True
+    if isinstance(error, ValueError):
+        return False
+    response = error.response
     return response is None or response.status_code == 429 or response.status_code >= 500
 
 

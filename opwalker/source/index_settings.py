@@ -16,6 +16,9 @@ from opwalker.errors import EnvironmentMissing
 
 VARIABLE = "OPWALKER_INDEX_URL"
 
+#: pip's settings for all users of a Unix machine, read after those of the XDG folders.
+_FOR_ALL_USERS = Path("/etc/pip.conf")
+
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
@@ -99,6 +102,6 @@ def _pip_config_files(environment: Mapping[str, str]) -> list[Path]:
             system = [Path("/Library/Application Support")]
             user = library if (library / "pip").is_dir() else user
         files = [folder / "pip" / "pip.conf" for folder in system]
-        files += [Path("/etc/pip.conf"), home / ".pip" / "pip.conf", user / "pip" / "pip.conf"]
+        files += [_FOR_ALL_USERS, home / ".pip" / "pip.conf", user / "pip" / "pip.conf"]
         files.append(Path(sys.prefix) / "pip.conf")
     return [*files, Path(named)] if named else files
