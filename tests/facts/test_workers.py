@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from opwalker.errors import InternalError
-from opwalker.facts import workers
+from opwalker.facts import workers, workers_job
 from opwalker.facts.registry import PROBLEM, Extractor, named_problem, problem_name
 from opwalker.facts.workers import Extracted, extract_all
 from opwalker.facts.workers_job import Job, Limits
@@ -90,7 +90,8 @@ def names(facts: FakeFacts) -> list[tuple[str, str]]:
 
 WORDS = Extractor("words", f"{HERE}:words", f"{HERE}:FakeFacts", ())
 NESTED = Extractor("nested", f"{HERE}:nested", f"{HERE}:FakeFacts", ())
-LIMITS = Limits(seconds=1.0, memory=256 << 20)
+LIMITS = Limits(seconds=60.0, memory=160 << 20)
+SHORT = Limits(seconds=1.0)
 
 
 @pytest.fixture
@@ -174,7 +175,7 @@ def test_a_thread_does_not_read_in_this_process(tree, tmp_path: Path) -> None:
         ("exit", "worker-died", "status 3"),
         ("hang", "timeout", "1 seconds"),
         ("stubborn", "timeout", "1 seconds"),
-        ("eat", "memory", "256 MiB"),
+        ("eat", "memory", "160 MiB"),
         ("stack", "too-deep", "nested"),
         ("fault", "extractor-failed", "KeyError: 'a fault of ours' (test_workers.py:"),
     ],
@@ -183,8 +184,8 @@ def test_a_thread_does_not_read_in_this_process(tree, tmp_path: Path) -> None:
 def test_a_bad_file_costs_itself_only(tree, tmp_path: Path, text: str, kind: str, says: str, jobs: int) -> None:
     files = plain(40) | {"bad.cu": text}
     start = time.monotonic()
-    found = run(tree(files), job(tmp_path), jobs=jobs)
-    assert time.monotonic() - start < 10
+    found = run(tree(files), job(tmp_path, limits=SHORT if kind == "timeout" else LIMITS), jobs=jobs)
+    assert time.monotonic() - start < 50
     assert found.keys() == files.keys()
     assert {path for path, row in found.items() if problems(row)} == {"bad.cu"}
     (problem,) = facts(found["bad.cu"]).problems
@@ -202,8 +203,8 @@ def test_many_bad_files_cost_themselves_only(tree, tmp_path: Path) -> None:
 
 def test_a_hang_of_few_files_ends_in_time(tree, tmp_path: Path) -> None:
     start = time.monotonic()
-    found = run(tree({"a.cu": "hang", "b.cu": "run b"}), job(tmp_path))
-    assert time.monotonic() - start < 5
+    found = run(tree({"a.cu": "hang", "b.cu": "run b"}), job(tmp_path, limits=SHORT))
+    assert time.monotonic() - start < 50
     assert problems(found["a.cu"]) == ["timeout"] and problems(found["b.cu"]) == []
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
@@ -235,7 +236,8 @@ def test_a_file_in_a_language_without_extractors_gets_a_digest(tree, tmp_path: P
     assert found["CMakeLists.txt"].made == ()
 
 
-def test_what_may_pass_is_looked_at_again(tree, tmp_path: Path) -> None:
+def test_what_may_pass_is_looked_at_again(tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers_job, "_TICK_NS", 60_000_000_000)
     tasks = tree({"restless.cu": "restless", "gone.cu": "x", "calm.cu": "x"})
     (tmp_path / "gone.cu").unlink()
     just_now = FileEntry("young.cu", 1, time.time_ns(), "cpp")
@@ -382,9 +384,15 @@ def test_a_problem_comes_back_from_its_name() -> None:
 
 
 def test_sending_costs_little(tree, tmp_path: Path) -> None:
-    """4,000 small files: no more than 0.25 ms each above the reading itself (about 0.05 ms on a quiet machine)."""
-    tasks = tree({f"{n}.cu": "run" for n in range(4000)})
-    run(tasks[:50], job(tmp_path), jobs=2)
-    start = time.perf_counter()
-    run(tasks, job(tmp_path), jobs=2)
-    assert time.perf_counter() - start < 1.0
+    """Small files by worker processes: no more than five times what reading them here takes, and starting the two."""
+    tasks = tree({f"{n}.cu": "run" for n in range(1500)})
+    here = pooled = 1e9
+    for _ in range(3):
+        start = time.perf_counter()
+        for entry in tasks:
+            read(str(tmp_path), entry)
+        here = min(here, time.perf_counter() - start)
+        start = time.perf_counter()
+        run(tasks, job(tmp_path), jobs=2)
+        pooled = min(pooled, time.perf_counter() - start)
+    assert pooled < 5 * here + 0.3
