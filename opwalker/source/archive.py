@@ -13,7 +13,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from opwalker.errors import InputError
 from opwalker.source.cache import make_folder, write_error
@@ -105,7 +105,8 @@ def _fill_from_tar(tree: Tree, stream: BoundedStream) -> None:
     import tarfile
 
     try:
-        tar = tarfile.TarFile(fileobj=stream, mode="r")
+        # Any: the stream can read and seek, all that is used of a file; ``members`` is missing from the type stubs.
+        tar: Any = tarfile.TarFile(fileobj=cast(Any, stream), mode="r")
         while (member := tar.next()) is not None:
             # The list of members is kept by tarfile for its own random access, which is not needed here.
             tar.members.clear()

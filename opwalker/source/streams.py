@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import IO, Protocol
+from typing import Protocol
 
 from opwalker.errors import InputError
 
@@ -32,6 +32,12 @@ MAGIC = {"gzip": b"\x1f\x8b", "xz": b"\xfd7zXZ\x00", "bzip2": b"BZh"}
 
 class Damaged(Exception):
     """The stream cannot be decoded, ends early, or is used in a way that a sound archive never needs."""
+
+
+class Readable(Protocol):
+    """An open file, as far as it is needed here."""
+
+    def read(self, size: int, /) -> bytes: ...
 
 
 class _Decompressor(Protocol):
@@ -81,12 +87,12 @@ def _maker(kind: str) -> tuple[Callable[[], _Decompressor], type[Exception]]:
     return lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), lzma.LZMAError
 
 
-def _plain(file: IO[bytes]) -> Iterator[bytes]:
+def _plain(file: Readable) -> Iterator[bytes]:
     while data := file.read(_OUT):
         yield data
 
 
-def _inflated(file: IO[bytes], kind: str) -> Iterator[bytes]:
+def _inflated(file: Readable, kind: str) -> Iterator[bytes]:
     """Decompressed pieces of at most 1 MiB. Raises Damaged."""
     make, failure = _maker(kind)
     magic = MAGIC[kind]
@@ -120,7 +126,7 @@ class BoundedStream:
     stopped ``tarfile`` can be looked at again.
     """
 
-    def __init__(self, file: IO[bytes], kind: str, packed_bytes: int) -> None:
+    def __init__(self, file: Readable, kind: str, packed_bytes: int) -> None:
         self._pieces = _plain(file) if kind == "plain" else _inflated(file, kind)
         self._allowed = allowed_bytes(packed_bytes)
         self._piece = b""

@@ -44,3 +44,11 @@ def zip_of(path: Path, *members: tuple[str, bytes] | tuple[str, bytes, int]) -> 
 def files_below(folder: Path) -> dict[str, bytes]:
     """Every file below ``folder`` with its content."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+#: A small sound source distribution.
+SOUND = (
+    ("lib-1.0/PKG-INFO", b"Name: lib\nVersion: 1.0\n"),
+    ("lib-1.0/csrc/a.cu", b"__global__ void k();\n"),
+    ("lib-1.0/lib/ops.py", b"import torch\n"),
+)
