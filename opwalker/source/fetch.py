@@ -119,9 +119,9 @@ def _newness(filename: str) -> int:
     *_, python, abi, _ = filename.removesuffix(".whl").split("-")
     if abi in ("abi3", "none") or not python.startswith("cp"):
         return 1000
-    # cp39 is older than cp310: the first digit is the major version.
+    # cp39 is older than cp310: the first digit is the major version. A free-threaded build is a variant of its version.
     minor = python[3:]
-    return int(minor) if minor.isdigit() else 0
+    return 2 * int(minor) - abi.endswith("t") if minor.isdigit() else 0
 
 
 def _by_preference(wheels: list[DistributionPackage]) -> list[DistributionPackage]:

@@ -79,6 +79,7 @@ def test_wheels_for_linux_are_those_of_the_newest_python(index: Index, cache: Pa
         "cp310-cp310-manylinux_2_28_x86_64",
         "cp310-cp310-manylinux2014_x86_64",
         "cp310-cp310-musllinux_1_2_x86_64",
+        "cp310-cp310t-manylinux_2_28_x86_64",
         "cp313-cp313-macosx_11_0_arm64",
         "cp313-cp313-manylinux_2_28_aarch64",
         "py3-none-any",
