@@ -61,7 +61,7 @@ PRINTED = [
     ("A ? B : C ? D : E", "A ? B : C ? D : E"),
     ("(A ? B : C) ? D : E", "(A ? B : C) ? D : E"),
     ("__has_include(<format>)", "__has_include(<format>)"),
-    ("defined(__has_include) && __has_include( \"x.h\" )", '__has_include && __has_include( "x.h" )'),
+    ('defined(__has_include) && __has_include( "x.h" )', '__has_include && __has_include( "x.h" )'),
     ("ARCH_IN(900,  1000) && A", "ARCH_IN(900, 1000) && A"),
     ("A && /* both */ B // and no more", "A && B"),
     ("A && \\\n   B", "A && B"),
@@ -69,7 +69,7 @@ PRINTED = [
     ("1'000 < A", "1'000 < A"),
     ("0", "0"),
     ("1", "1"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "printed"), PRINTED)
@@ -79,8 +79,25 @@ def test_the_short_print(text: str, printed: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "A &&", "&& A", "(A", "A)", "A B", "defined()", "defined(1)", "A ? B", "1.5 < A", "089", "@x", '"s" == A', "F(", "{{ x }}", "A = 1"],
-)  # fmt: skip
+    [
+        "",
+        "A &&",
+        "&& A",
+        "(A",
+        "A)",
+        "A B",
+        "defined()",
+        "defined(1)",
+        "A ? B",
+        "1.5 < A",
+        "089",
+        "@x",
+        '"s" == A',
+        "F(",
+        "{{ x }}",
+        "A = 1",
+    ],
+)
 def test_what_is_no_expression_is_one_opaque_atom(text: str) -> None:
     cond = parse_condition(f"  {text} // note")
     assert cond == Opaque(text)
@@ -89,8 +106,9 @@ def test_what_is_no_expression_is_one_opaque_atom(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["(" * 5000 + "A" + ")" * 5000, "!" * 5000 + "A", "A" + " + A" * 5000, "A" + " ? A : A" * 5000, "F" + "(" * 5000]
-)  # fmt: skip
+    "text",
+    ["(" * 5000 + "A" + ")" * 5000, "!" * 5000 + "A", "A" + " + A" * 5000, "A" + " ? A : A" * 5000, "F" + "(" * 5000],
+)
 def test_no_text_exhausts_the_stack(text: str) -> None:
     assert evaluate(parse_condition(text), {"A": "1"}) is None
 

@@ -120,7 +120,7 @@ def test_damaged_schemas_are_refused_alike() -> None:
 def test_defaults_are_accepted_alike(type_text: str) -> None:
     literals = (
         "None True False 1 -1 1.5 -1.5e-3 1e5 'a' [] [0,1] [0.5] [True] ['a'] 1j long Mean contiguous_format strided "
-        "cpu inf -inf nan foo float32 float bfloat16 (1,2) [None] {} 0x10 1_0 .5 5. +1 --1 [-1] [long] true nullptr [[1]] "
+        "cpu inf -inf nan foo float32 bfloat16 (1,2) [None] {} 0x10 1_0 .5 5. +1 --1 [-1] [long] true nullptr [[1]] "
         "1L a.b '' [1,] 007"
     ).split()
     for literal in literals:
