@@ -106,7 +106,9 @@ class BindingReader:
         if block.arguments is None:
             return []
         code = self._files.view(path).blanked.code[block.offset:block.end]
-        expanded = self._preprocessor.tokens(path, tokenize(code, block.offset), path)
+        # A name that the build sets goes before the source's own fallback for it.
+        hidden = frozenset((_EXTENSION_NAME,)) if self._extension_names(path) else frozenset()
+        expanded = self._preprocessor.tokens(path, tokenize(code, block.offset, 0, hidden), path)
         found = _known_uses(expanded.full)
         if found:
             return found
@@ -238,6 +240,14 @@ class BindingReader:
 
     def _enter(self, path, call, handle, class_name, line, condition, scope, macros, origin) -> None:
         method = call.method
+        if handle.kind == "pybind11" and method in ("class_", "enum_", "attr") and call.arguments:
+            name = class_name if method != "attr" else literal(call.arguments[0])
+            if name:
+                # A class or attribute is a binding without a function of its own: listed, and walked by its members.
+                self._out.append(Binding(
+                    handle.kind, "def", f"{handle.prefix}.{name}", None, None, None, path, line, condition, scope,
+                    macros=macros, unresolved=handle.unresolved, target=handle.target,
+                    class_name=(call.template or name) if method != "attr" else None))
         if method in ("class_", "enum_", "value", "attr", "export_values", "set_python_module", "ObjectDef", "GlobalDef",
                       "RegisterOperators", "init", "fallback", "func") or not call.arguments:
             return

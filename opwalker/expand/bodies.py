@@ -1,0 +1,93 @@
+"""Function bodies on a walk: expanded, parsed, and asked by name.
+
+``Body`` joins the expanded text with its facts and answers the questions that a walk has: which local does a name mean,
+where does this text stand, what does the reader see there.
+"""
+
+from __future__ import annotations
+
+from opwalker.expand.files import Files
+from opwalker.expand.preprocess import Expanded, Preprocessor
+from opwalker.expand.resolve import Candidate, Context
+from opwalker.facts.cpp_body import read_body
+from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
+from opwalker.model.cpp import Function
+
+
+class Body:
+    """One function's (or lambda's) body in one translation unit."""
+
+    def __init__(self, path: str, root: str, function: Function | None, expanded: Expanded, facts: BodyFacts, files: Files,
+                 scope: tuple[str, ...]) -> None:
+        self.path = path
+        self.root = root
+        self.function = function
+        self.expanded = expanded
+        self.facts = facts
+        self._files = files
+        self.locals: dict[str, list[LocalFact]] = {}
+        for local in facts.locals:
+            if local.name:
+                self.locals.setdefault(local.name, []).append(local)
+        self.assigns: dict[str, list[AssignFact]] = {}
+        for assign in facts.assigns:
+            self.assigns.setdefault(assign.target, []).append(assign)
+        usings = tuple(self.text(f.value) for f in facts.locals if f.type == "using namespace" and f.value)
+        aliases = tuple((f.name, self.text(f.value)) for f in facts.locals if f.type == "namespace" and f.value)
+        aliases += tuple((f.name, self.text(f.value)) for f in facts.locals if f.type == "using" and f.value)
+        self.context = Context(path, root, scope, usings, aliases)
+
+    def text(self, span: Span2) -> str:
+        """The expanded text of a span."""
+        return " ".join(self.expanded.full[span[0]:span[1]].split())
+
+    def written(self, span: Span2) -> str:
+        """A span as the source spells it."""
+        return " ".join(self.expanded.written(*span).split())
+
+    def origin(self, offset: int) -> tuple[str, int]:
+        """``(path, line)`` of where the text at an offset stands."""
+        path, position, _ = self.expanded.origin(offset)
+        return path, self._files.view(path).blanked.line(position)
+
+    def use_line(self, offset: int) -> int:
+        """The line of the function's own file on which the text at an offset takes effect."""
+        return self._files.view(self.path).blanked.line(self.expanded.use_position(offset))
+
+    def lambda_at(self, span: Span2) -> LambdaFact | None:
+        """The lambda that a span is, if it is one."""
+        return next((f for f in self.facts.lambdas if f.start == span[0]), None)
+
+    def enclosing_lambdas(self, offset: int) -> list[LambdaFact]:
+        """The lambdas around an offset, innermost first."""
+        found = [f for f in self.facts.lambdas if f.body[0] <= offset < f.body[1]]
+        return sorted(found, key=lambda f: f.body[1] - f.body[0])
+
+
+class Bodies:
+    """Reads bodies once per translation unit."""
+
+    def __init__(self, files: Files, preprocessor: Preprocessor) -> None:
+        self.files = files
+        self._preprocessor = preprocessor
+        self._bodies: dict[tuple[str, int, str], Body] = {}
+
+    def of(self, candidate: Candidate, root: str) -> Body:
+        """The body of a function as the unit that begins at ``root`` reads it."""
+        function = candidate.function
+        return self.span(candidate.path, function.body_start, function.body_end, root, function,
+                         self._scope(candidate))
+
+    def span(self, path: str, start: int, end: int, root: str, function: Function | None, scope: tuple[str, ...]) -> Body:
+        """The body in ``[start, end)`` of a file, braces included."""
+        key = (path, start, root)
+        found = self._bodies.get(key)
+        if found is None:
+            expanded = self._preprocessor.span(path, start, end, root)
+            found = Body(path, root, function, expanded, read_body(expanded.text), self.files, scope)
+            self._bodies[key] = found
+        return found
+
+    @staticmethod
+    def _scope(candidate: Candidate) -> tuple[str, ...]:
+        return candidate.function.scope

@@ -1,0 +1,186 @@
+"""Which kernels an expression can mean: a name, a variable, a table, a ternary, a parameter, a function that returns one.
+
+In: a span of a body. Out: ``KernelRef`` values, each with the template arguments written beside the name. Everything that
+the span can evaluate to counts, whatever the branch.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.expand.bodies import Bodies, Body
+from opwalker.expand.frames import Frame
+from opwalker.expand.resolve import Candidate, Resolver
+from opwalker.facts.cpp_heads import match_angle, split_commas
+from opwalker.link.index import Index
+from opwalker.model.body import LambdaFact, Span2
+from opwalker.model.reach import KernelRef
+
+_NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
+_MAX_DEPTH = 10
+_NOT_VALUES = frozenset(
+    "void const auto return if else constexpr static_cast reinterpret_cast const_cast true false nullptr int bool float "
+    "uint32_t int64_t typename decltype sizeof".split())
+
+
+class KernelFinder:
+    """Follows expressions to kernels and host functions."""
+
+    def __init__(self, index: Index, resolver: Resolver, bodies: Bodies) -> None:
+        self._index = index
+        self._resolver = resolver
+        self._bodies = bodies
+
+    def in_argument(self, body: Body, span: Span2, frame: Frame) -> tuple[KernelRef, ...]:
+        """As ``kernels``, for an argument of a call: a cheap no for the many that hold plain values."""
+        text = body.text(span)
+        words = set(re.findall(r"[A-Za-z_]\w*", text))
+        if not words:
+            return ()
+        names = self._index.names_of_kind("kernel")
+        if words & names or words & frame.functions.keys():
+            return self.kernels(body, span, frame)
+        if re.fullmatch(r"&?\s*\(?(?:void\s*(?:const)?\s*\*\s*\)\s*)?\w+", text):
+            for word in words:
+                for local in body.locals.get(word, ()):
+                    value = body.text(local.value) if local.value else ""
+                    if set(re.findall(r"[A-Za-z_]\w*", value)) & names or "(*" in local.type or local.type.startswith("auto"):
+                        return self.kernels(body, span, frame)
+        return ()
+
+    def kernels(self, body: Body, span: Span2, frame: Frame) -> tuple[KernelRef, ...]:
+        """Every kernel that the expression can mean, in source order."""
+        out: dict[tuple, KernelRef] = {}
+        self._collect(body, span, frame, out, set(), 0)
+        return tuple(out.values())
+
+    def _collect(self, body: Body, span: Span2, frame: Frame, out: dict, seen: set, depth: int) -> None:
+        key = (body.path, id(body), span)
+        if depth > _MAX_DEPTH or key in seen:
+            return
+        seen.add(key)
+        text = body.expanded.full
+        context = frame.context(body)
+        kernel_names = self._index.names_of_kind("kernel")
+        at, end = span
+        while True:
+            match = _NAME.search(text, at, end)
+            if match is None:
+                return
+            name = "".join(match.group().split())
+            simple = name.split("::")[-1]
+            at = match.end()
+            after = re.compile(r"\s*").match(text, at, end).end()
+            arguments: tuple[str, ...] = ()
+            if after < end and text[after] == "<" and not text.startswith("<<<", after):
+                close = match_angle(text[:end], after)
+                if close > 0:
+                    arguments = tuple(" ".join(text[a:b].split()) for a, b in split_commas(text, after + 1, close - 1))
+                    if simple in kernel_names:
+                        at = close
+                    after = re.compile(r"\s*").match(text, close, end).end()
+            called = after < end and text[after] == "("
+            if simple in _NOT_VALUES:
+                continue
+            if simple in kernel_names and not called:
+                found = self._resolver.function(name, context, None, kernel=True).candidates
+                # A launch site knows the argument count; here every overload counts.
+                for candidate in found:
+                    self._add(out, KernelRef(candidate.path, candidate.function, arguments))
+                if found:
+                    continue
+            if "::" not in name and simple in frame.functions:
+                for reference in frame.functions[simple]:
+                    self._add(out, reference)
+            elif "::" not in name and self._variable(body, simple, match.start(), frame, out, seen, depth):
+                continue
+            elif called:
+                self._returned(body, name, arguments, frame, out, seen, depth)
+            else:
+                self._table(simple, body, frame, out, depth)
+
+    @staticmethod
+    def _add(out: dict, reference: KernelRef) -> None:
+        out.setdefault((reference.path, reference.function.offset, reference.template_arguments), reference)
+
+    def _variable(self, body: Body, name: str, offset: int, frame: Frame, out: dict, seen: set, depth: int) -> bool:
+        """A local or a lambda's parameter; true when the name is one, whether or not a kernel was found."""
+        for held in body.enclosing_lambdas(offset):
+            for position, (_, parameter) in enumerate(held.parameters):
+                if parameter == name:
+                    for argument in self._lambda_arguments(body, held, position):
+                        self._collect(body, argument, frame, out, seen, depth + 1)
+                    return True
+        locals_ = [f for f in body.locals.get(name, ()) if f.type not in ("using", "namespace")]
+        if not locals_:
+            return False
+        for local in locals_:
+            if local.value is not None and not (local.start <= offset < local.value[0]):
+                self._collect(body, local.value, frame, out, seen, depth + 1)
+        for target, assigns in body.assigns.items():
+            if re.match(rf"{re.escape(name)}\b", target):
+                for assign in assigns:
+                    self._collect(body, assign.value, frame, out, seen, depth + 1)
+        return True
+
+    def _lambda_arguments(self, body: Body, held: LambdaFact, position: int) -> list[Span2]:
+        """What is passed for one parameter of a lambda, wherever its variable is called in the body."""
+        variables = {f.name for f in body.facts.locals if f.value and f.value[0] <= held.start < f.value[1] and
+                     not any(o.start < held.start < o.end for o in body.facts.lambdas if f.value[0] <= o.start)}
+        out = []
+        for call in body.facts.calls:
+            named = call.simple in variables and call.receiver is None
+            through = call.receiver is not None and "operator" in call.name and body.text(call.receiver) in variables
+            direct = call.callee[0] <= held.start < call.callee[1]
+            if (named or through or direct) and len(call.arguments) > position:
+                out.append(call.arguments[position])
+        return out
+
+    def _returned(self, body: Body, name: str, arguments, frame: Frame, out: dict, seen: set, depth: int) -> None:
+        """A function that returns a kernel: what its return statements can mean."""
+        del arguments
+        if name.split("::")[-1] not in self._index.names_of_kind("function"):
+            return
+        for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
+            if candidate.function.return_type in ("void", "bool", "int", "float"):
+                continue
+            root = frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
+            inner = self._bodies.of(candidate, root)
+            held = Frame(candidate, root, frame.steps, {}, dict(frame.types))
+            for span in inner.facts.returns:
+                self._collect(inner, span, held, out, seen, depth + 1)
+
+    def _table(self, name: str, body: Body, frame: Frame, out: dict, depth: int) -> None:
+        """A variable at namespace or class level whose initialiser names kernels."""
+        if depth > _MAX_DEPTH or name not in self._index.names_of_kind("variable"):
+            return
+        kernel_names = self._index.names_of_kind("kernel")
+        closure = self._index.closure(frame.root)
+        for path, variable in self._index.entries(name, ("variable",), lambda facts: facts.variables):
+            if (path in closure or path == body.path) and variable.value:
+                for match in _NAME.finditer(variable.value):
+                    found = "".join(match.group().split())
+                    if found.split("::")[-1] in kernel_names:
+                        for candidate in self._resolver.function(found, frame.context(body), None, kernel=True).candidates:
+                            self._add(out, KernelRef(candidate.path, candidate.function, ()))
+
+    def host_functions(self, body: Body, span: Span2, frame: Frame) -> list[Candidate]:
+        """Host functions that a called variable can hold: named in its initialiser or in assignments to it."""
+        out: dict[tuple, Candidate] = {}
+        text = body.text(span)
+        word = re.match(r"\(?\s*\*?\s*(\w+)", text)
+        if word is None:
+            return []
+        spans = [f.value for f in body.locals.get(word.group(1), ()) if f.value and body.lambda_at(f.value) is None]
+        spans += [a.value for target, found in body.assigns.items() if re.match(rf"{word.group(1)}\b", target) for a in found]
+        names = self._index.names_of_kind("function")
+        for start, end in spans:
+            for match in _NAME.finditer(body.expanded.full, start, end):
+                name = "".join(match.group().split())
+                if name.split("::")[-1] in names and name not in body.locals:
+                    after = body.expanded.full[match.end():match.end() + 1]
+                    if after == "(":
+                        continue
+                    for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
+                        out[candidate.key] = candidate
+        return list(out.values())

@@ -1,0 +1,145 @@
+"""Launch sites read: which kernel, with which grid, block, shared memory and stream, through which API and macros."""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.frames import Frame
+from opwalker.expand.kernels import KernelFinder
+from opwalker.expand.resolve import accepts
+from opwalker.expand.terminals import LAUNCH_CALLS, terminal_kind
+from opwalker.facts.cpp_body import argument_spans
+from opwalker.model.body import CallFact, LaunchFact, Span2
+from opwalker.model.reach import KernelRef, LaunchSite
+from opwalker.model.walk import Gap, PathStep, Span, Terminal
+
+_EXTENT = re.compile(r"\bdim3\b|\bauto\b|Dim3|dim3_t")
+
+
+class LaunchReader:
+    """Turns launch facts of a body into launch sites."""
+
+    def __init__(self, kernels: KernelFinder) -> None:
+        self._kernels = kernels
+
+    def chevron(self, frame: Frame, body: Body, fact: LaunchFact) -> LaunchSite | Terminal | Gap:
+        """``kernel<<<grid, block, shared, stream>>>(arguments)``."""
+        parts = [self._extent(body, span, number) for number, span in enumerate(fact.configuration)]
+        parts += [None] * (4 - len(parts))
+        return self._site(frame, body, fact.kernel, fact.start, "triple_chevron", parts[0], parts[1], parts[2] or "0",
+                          parts[3] or "0", len(fact.arguments))
+
+    def runtime(self, frame: Frame, body: Body, call: CallFact) -> LaunchSite | Terminal | Gap | None:
+        """A launch through the runtime or driver API."""
+        style, position, form = LAUNCH_CALLS[call.simple]
+        if len(call.arguments) <= position:
+            return None
+        kernel = call.arguments[position]
+        rest = call.arguments
+        count: int | None = None
+        grid = block = shared = stream = None
+        if form == "kernel-grid-block-args-shared-stream" and len(rest) >= 3:
+            grid, block = self._extent(body, rest[1], 0), self._extent(body, rest[2], 1)
+            shared = body.written(rest[4]) if len(rest) > 4 else "0"
+            stream = body.written(rest[5]) if len(rest) > 5 else "0"
+        elif form == "kernel-grid-block-shared-stream" and len(rest) >= 5:
+            grid, block = self._extent(body, rest[1], 0), self._extent(body, rest[2], 1)
+            shared, stream = body.written(rest[3]), body.written(rest[4])
+            count = len(rest) - 5
+        elif form == "driver" and len(rest) >= 9:
+            grid = ", ".join(body.written(s) for s in rest[1:4])
+            block = ", ".join(body.written(s) for s in rest[4:7])
+            shared, stream = body.written(rest[7]), body.written(rest[8])
+        elif form == "config":
+            grid, block, shared, stream = self._config(body, rest[0])
+            if call.simple == "cudaLaunchKernelEx":
+                count = len(rest) - 2
+                if any("..." in body.text(s) for s in rest[2:]):
+                    count = None
+        return self._site(frame, body, kernel, call.start, style, grid, block, shared, stream, count)
+
+    def _extent(self, body: Body, span: Span2, position: int) -> str:
+        """A grid or block as a reader wants it: the declaration of a ``dim3`` variable, otherwise the expression."""
+        text = body.text(span)
+        written = body.written(span)
+        if position > 1 or not re.fullmatch(r"\w+", text):
+            return written
+        for local in reversed(body.locals.get(text, ())):
+            if _EXTENT.search(local.type) and (local.value is not None or text in body.assigns):
+                if local.start < span[0] or local.value is None:
+                    declared = f"{local.type} {text}"
+                    value = body.written(local.value) if local.value else ""
+                    if value and value[0] not in "({":
+                        return f"{declared} = {value}"
+                    return f"{declared}{value}" if value else declared
+        return written
+
+    def _config(self, body: Body, span: Span2) -> tuple[str | None, str | None, str | None, str | None]:
+        """The fields of a launch configuration object, from its assignments or its initialiser."""
+        name = body.text(span).lstrip("&* ")
+        out: dict[str, str] = {}
+        for target, assigns in body.assigns.items():
+            match = re.fullmatch(rf"{re.escape(name)}\s*(?:\.|->)\s*(\w+)(?:\.(\w))?", target)
+            if match and assigns:
+                field = match.group(1)
+                value = body.written(assigns[-1].value)
+                if match.group(2):
+                    value = f"{out[field]}, {match.group(2)} = {value}" if field in out else f"{match.group(2)} = {value}"
+                out[field] = value
+        for local in body.locals.get(name, ()):
+            if local.value is None:
+                continue
+            spans = argument_spans(body.expanded.full, local.value)
+            for number, piece in enumerate(spans):
+                text = body.text(piece)
+                named = re.match(r"\.(\w+)\s*=\s*(.*)", text, re.DOTALL)
+                if named:
+                    out.setdefault(named.group(1), named.group(2))
+                elif number < 4 and text:
+                    out.setdefault(("gridDim", "blockDim", "dynamicSmemBytes", "stream")[number], body.written(piece))
+        if not out:
+            return None, None, None, None
+        return (out.get("gridDim"), out.get("blockDim"), out.get("dynamicSmemBytes", out.get("sharedMemBytes", "0")),
+                out.get("stream", out.get("hStream", "0")))
+
+    def _site(self, frame: Frame, body: Body, kernel: Span2, start: int, style: str, grid, block, shared, stream,
+              count: int | None) -> LaunchSite | Terminal | Gap:
+        found = self._kernels.kernels(body, kernel, frame)
+        found = _by_arity(found, count)
+        anchor = _name_offset(body, kernel)
+        path, line = body.origin(anchor)
+        chain = body.expanded.chain(body.expanded.origin(anchor)[2])
+        use = (body.path, body.use_line(anchor)) if chain else None
+        steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(anchor)))
+        expression = body.written(kernel)
+        if not found:
+            name = re.sub(r"<.*", "", body.text(kernel), flags=re.DOTALL).lstrip("&( ").strip()
+            kind = terminal_kind(name)
+            if kind == "library" or (kind is None and re.search(r"\b(?:cutlass|cute|cub|thrust)::", body.text(kernel))):
+                return Terminal("library", body.text(kernel)[:117], path, line, steps)
+            return Gap("launch", Span(path, line, line),
+                       f"the kernel in `{expression[:80]}` could not be followed to a definition in the source")
+        if chain:
+            style = f"macro:{style}"
+        distinct = {(k.path, k.function.offset) for k in found}
+        return LaunchSite(found, expression, (path, line), style, grid, block, shared, stream, steps,
+                          "matched" if len(distinct) == 1 else "possible", use, tuple(e.name for e in chain))
+
+
+def _by_arity(found: tuple[KernelRef, ...], count: int | None) -> tuple[KernelRef, ...]:
+    """Overloads of one kernel that take the number of arguments passed; all of them when none does."""
+    if count is None or len(found) < 2:
+        return found
+    fitting = tuple(k for k in found if accepts(k.function, count))
+    return fitting or found
+
+
+def _name_offset(body: Body, kernel: Span2) -> int:
+    """The offset of the kernel's own name within its expression: the line that a reader is sent to."""
+    text = body.expanded.full[kernel[0]:kernel[1]]
+    name = re.match(r"[\s(&*]*(?:::)?\w+(?:\s*::\s*\w+)*", text)
+    if name is None:
+        return kernel[0]
+    last = re.search(r"\w+\Z", name.group())
+    return kernel[0] + (last.start() if last else 0)

@@ -1,0 +1,228 @@
+"""Calls followed from a host function to every launch it can reach.
+
+In: a definition and the unit it is compiled in. Out: ``Reach``. Control flow is not judged: what stands in any branch
+counts. Function pointers are followed through variables, arguments, returns and tables (``expand/kernels.py``); a name
+that several definitions fit is followed into each and marked ``possible``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.expand.bodies import Bodies, Body
+from opwalker.expand.frames import Frame, template_parameters
+from opwalker.expand.kernels import KernelFinder
+from opwalker.expand.launches import LaunchReader
+from opwalker.expand.resolve import Candidate, Resolver
+from opwalker.expand.terminals import (
+    KERNEL_QUERIES, LAUNCH_CALLS, is_library_type, is_tensor_work, terminal_kind,
+)
+from opwalker.expand.types import TypeReader
+from opwalker.link.index import Index
+from opwalker.model.body import CallFact
+from opwalker.model.reach import LaunchSite, Reach
+from opwalker.model.walk import Gap, PathStep, Span, Terminal
+
+#: Functions that one walk enters, and how deep calls nest, before the rest is reported as not followed.
+MAX_FUNCTIONS = 3000
+MAX_DEPTH = 48
+
+_PURE_NAME = re.compile(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
+_CAST_NAMES = frozenset("static_cast reinterpret_cast const_cast dynamic_cast sizeof decltype bit_cast alignof".split())
+
+
+class Follower:
+    """Follows one entry point."""
+
+    def __init__(self, index: Index, resolver: Resolver, bodies: Bodies) -> None:
+        self._index = index
+        self._resolver = resolver
+        self._bodies = bodies
+        self._types = TypeReader(index)
+        self._kernels = KernelFinder(index, resolver, bodies)
+        self._launch_reader = LaunchReader(self._kernels)
+        self._launches: dict[tuple, LaunchSite] = {}
+        self._terminals: dict[tuple, Terminal] = {}
+        self._functions: dict[tuple[str, int], tuple] = {}
+        self._gaps: dict[Gap, None] = {}
+        self._visited: set[tuple] = set()
+        self._truncated = False
+
+    def follow(self, candidate: Candidate, root: str) -> Reach:
+        """Everything that a function reaches, in the unit that begins at ``root``."""
+        self._enter(Frame(candidate, root, ()), 0)
+        return self._result()
+
+    def follow_body(self, body: Body, name: str) -> Reach:
+        """The same for a lambda that is registered in place."""
+        self._body(Frame(None, body.root, (), name=name), body, 0)
+        return self._result()
+
+    def _result(self) -> Reach:
+        return Reach(tuple(self._launches.values()), tuple(self._terminals.values()), tuple(self._functions.values()),
+                     tuple(self._gaps), self._truncated)
+
+    def _enter(self, frame: Frame, depth: int) -> None:
+        if frame.key in self._visited:
+            return
+        if len(self._visited) >= MAX_FUNCTIONS or depth > MAX_DEPTH:
+            if not self._truncated:
+                self._truncated = True
+                self._gaps[Gap("limit", None, f"more than {MAX_FUNCTIONS} functions or {MAX_DEPTH} calls deep: the rest is not followed")] = None
+            return
+        self._visited.add(frame.key)
+        candidate = frame.candidate
+        self._functions.setdefault(candidate.key, (candidate.path, candidate.function, frame.steps))
+        self._body(frame, self._bodies.of(candidate, frame.root), depth)
+
+    def _body(self, frame: Frame, body: Body, depth: int) -> None:
+        for fact in body.facts.launches:
+            self._launch(frame, body, self._launch_reader.chevron(frame, body, fact))
+        seen: set[tuple] = set()
+        for call in body.facts.calls:
+            origin = body.expanded.origin(call.start)
+            mark = (origin[0], origin[1], call.name, len(call.arguments),
+                    body.text((call.callee[0], call.callee[1])) if call.template_arguments else "")
+            if mark in seen:
+                continue
+            seen.add(mark)
+            self._call(frame, body, call, depth)
+        for start, end in body.facts.errors:
+            path, line = body.origin(max(0, start))
+            self._gaps[Gap("unread", Span(path, line, line), f"not read: {body.written((start, min(end, start + 60)))}")] = None
+
+    # -- calls ------------------------------------------------------------------------------------------------------
+
+    def _call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
+        simple = call.simple
+        if simple in LAUNCH_CALLS:
+            self._launch(frame, body, self._launch_reader.runtime(frame, body, call))
+            return
+        if KERNEL_QUERIES.match(simple) or simple in _CAST_NAMES:
+            return
+        if call.receiver is not None:
+            self._member_call(frame, body, call, depth)
+        elif simple in body.locals and "::" not in call.name:
+            self._variable_call(frame, body, call, depth)
+        else:
+            self._free_call(frame, body, call, depth)
+        self._passed_functions(frame, body, call, depth)
+
+    def _free_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
+        name = call.name
+        context = frame.context(body)
+        resolution = self._resolver.function(name, context, len(call.arguments), kernel=False)
+        if resolution.candidates:
+            for candidate in resolution.candidates:
+                self._step(frame, body, call, candidate, depth)
+            return
+        functor = re.match(r"(?:::)?([\w:]+?)(?:<.*>)?\s*(?:\{.*\}|\(.*\))\Z", name, re.DOTALL)
+        class_name = functor.group(1) if functor else None
+        if class_name:
+            found = self._resolver.method("operator()", class_name, context, len(call.arguments))
+            for candidate in found.candidates:
+                self._step(frame, body, call, candidate, depth)
+            if found.candidates:
+                return
+        kind = terminal_kind(self._types.expanded_name(name, context))
+        if kind is not None:
+            self._terminal(frame, body, call, kind, name)
+        elif resolution.declared and not name.startswith("std::"):
+            path, line = body.origin(call.start)
+            self._gaps[Gap("no-body", Span(path, line, line),
+                           f"{name} is declared, but its body is not in the source")] = None
+
+    def _member_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
+        receiver = body.text(call.receiver)
+        context = frame.context(body)
+        if receiver == "this" or receiver.startswith("(*this"):
+            made = context.scope[-1] if context.scope else None
+            type_text = made
+        else:
+            type_text = self._types.of_expression(receiver, body, frame)
+            made = self._types.class_name(type_text, context) if type_text else None
+        found = self._resolver.method(call.name, made, context, len(call.arguments)) if made else None
+        if found and found.candidates:
+            for candidate in found.candidates:
+                self._step(frame, body, call, candidate, depth)
+            return
+        full = self._types.expanded_name(type_text, context) if type_text else ""
+        if full and is_library_type(full) and call.simple in ("run", "operator()", "initialize", "execute", "Run"):
+            if call.simple != "initialize":
+                self._terminal(frame, body, call, "library", f"{full}::{call.simple}")
+        elif is_tensor_work(call.simple) and (type_text is None or "ensor" in type_text):
+            if type_text is not None:
+                self._terminal(frame, body, call, "torch", f"{receiver}.{call.simple}")
+
+    def _variable_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
+        """A call through a local: a lambda stands in this body and is read with it; a pointer is followed."""
+        for candidate in self._kernels.host_functions(body, call.callee, frame):
+            self._step(frame, body, call, candidate, depth)
+        type_text = next((f.type for f in body.locals[call.simple]), "")
+        full = self._types.expanded_name(type_text, frame.context(body))
+        if is_library_type(full):
+            self._terminal(frame, body, call, "library", f"{full}::operator()")
+            return
+        made = self._types.class_name(type_text, frame.context(body))
+        if made:
+            found = self._resolver.method("operator()", made, frame.context(body), len(call.arguments))
+            for candidate in found.candidates:
+                self._step(frame, body, call, candidate, depth)
+
+    def _passed_functions(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
+        """Functions of the tree that are passed as arguments may be called by whoever gets them."""
+        for span in call.arguments:
+            text = body.text(span)
+            if not _PURE_NAME.match(text) or text in body.locals or text in ("true", "false", "nullptr"):
+                continue
+            name = text.lstrip("& ")
+            simple = re.sub(r"<.*", "", name, flags=re.DOTALL).split("::")[-1].strip()
+            if simple in frame.parameter_names or simple in body.locals or simple not in self._index.names_of_kind("function"):
+                continue
+            for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
+                self._step(frame, body, call, candidate, depth, passed=True)
+
+    def _step(self, frame: Frame, body: Body, call: CallFact, candidate: Candidate, depth: int, passed: bool = False) -> None:
+        flags = candidate.function.flags
+        if "global" in flags or ("device" in flags and "host" not in flags):
+            return
+        path, line = body.path, body.use_line(call.start)
+        steps = (*frame.steps, PathStep(frame.display_name, path, line))
+        root = frame.root if candidate.path in self._index.closure(frame.root) or candidate.path == frame.root else candidate.path
+        functions: dict[str, tuple] = {}
+        types: dict[str, str] = {}
+        if not passed:
+            for parameter, span in zip(candidate.function.parameters, call.arguments):
+                if parameter.name:
+                    found = self._kernels.in_argument(body, span, frame)
+                    if found:
+                        functions[parameter.name] = found
+            names = template_parameters(candidate.function.template)
+            for parameter, span in zip(names, call.template_arguments or ()):
+                text = body.text(span)
+                found = self._kernels.in_argument(body, span, frame)
+                if found:
+                    functions[parameter] = found
+                bound = self._types.bindable(text, frame)
+                if bound:
+                    types[parameter] = bound
+        self._enter(Frame(candidate, root, steps, functions, types), depth + 1)
+
+    def _terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
+        path, line = body.origin(call.start)
+        shown = name if len(name) < 120 else name[:117] + "..."
+        if kind == "torch" and re.search(r"(?:^|::|\.)(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided)?\Z|(?:^|::)from_blob\Z", name):
+            kind = "memory"
+        steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(call.start)))
+        self._terminals.setdefault((kind, shown, path, line), Terminal(kind, shown, path, line, steps))
+
+    def _launch(self, frame: Frame, body: Body, site: LaunchSite | Terminal | Gap | None) -> None:
+        del body, frame
+        if isinstance(site, LaunchSite):
+            key = (site.place, site.used_at, site.expression, tuple((k.path, k.function.offset) for k in site.kernels),
+                   site.steps[-1] if site.steps else None)
+            self._launches.setdefault(key, site)
+        elif isinstance(site, Terminal):
+            self._terminals.setdefault((site.kind, site.name, site.file, site.line), site)
+        elif isinstance(site, Gap):
+            self._gaps[site] = None

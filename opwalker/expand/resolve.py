@@ -1,0 +1,252 @@
+"""Names to functions: which definitions a call or a registration can mean.
+
+In: a name as written, and the context it is written in (file, translation unit, scope). Out: candidates, best first, and
+whether the best is the only one. Overloads are told apart by the number of arguments; same-named functions of other
+translation units by the include graph; variants for other builds by their conditions and targets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from opwalker.expand.macros import MacroTable
+from opwalker.facts.cpp_heads import match_angle
+from opwalker.link.index import Index
+from opwalker.model.cpp import Function
+
+_HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|cuh|inl|inc|ipp|tpp)\Z")
+_ANONYMOUS = "(anonymous namespace)"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a name stands: ``path`` and ``scope`` of the function around it, ``root`` the translation unit's file.
+
+    ``usings`` are namespaces and ``aliases`` are names that the function's body brings in itself.
+    """
+
+    path: str
+    root: str
+    scope: tuple[str, ...] = ()
+    usings: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A definition that a name can mean."""
+
+    path: str
+    function: Function
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.path, self.function.offset
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """``candidates`` are equally good; ``declared`` says that the tree declares the name though no body is in it."""
+
+    candidates: tuple[Candidate, ...] = ()
+    declared: bool = False
+
+    @property
+    def certainty(self) -> str:
+        return "matched" if len(self.candidates) == 1 else "possible"
+
+
+def strip_arguments(text: str) -> str:
+    """A qualified name without template arguments: ``A<B>::f<C>`` to ``A::f``."""
+    out = text
+    while True:
+        at = out.find("<")
+        close = match_angle(out, at) if at >= 0 else -1
+        if close < 0:
+            return "".join(out.split())
+        out = out[:at] + out[close:]
+
+
+def visible(scope: tuple[str, ...]) -> tuple[str, ...]:
+    """A scope as names see it: anonymous namespaces are not part of it."""
+    return tuple(part for part in scope if part != _ANONYMOUS)
+
+
+class Resolver:
+    """Finds definitions for names, in one configuration."""
+
+    def __init__(self, index: Index, macros: MacroTable, builds_of: Callable[[str], tuple[str, ...] | None]) -> None:
+        self._index = index
+        self._macros = macros
+        self._builds_of = builds_of
+        self._build = macros.configuration.build
+        self._memo: dict[tuple, Resolution] = {}
+        self._alias_memo: dict[tuple[str, str], str | None] = {}
+        self._directives: dict[str, tuple[tuple[str, ...], ...]] = {}
+
+    def is_read(self, path: str, function: Function) -> bool:
+        """Whether the configured build can read a definition at all."""
+        facts = self._index.facts(path)
+        terms = facts.conditions[function.condition]
+        if terms and self._macros.truth(path, terms, function.offset, path) is False:
+            return False
+        builds = self._builds_of(path)
+        return builds is None or self._build in builds
+
+    def function(self, name: str, context: Context, arguments: int | None = None, kernel: bool | None = None) -> Resolution:
+        """Definitions for a non-member name. ``arguments`` is the number passed, None when not known."""
+        key = (name, context.path, context.root, context.scope, context.usings, context.aliases, arguments, kernel)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = self._function(name, context, arguments, kernel)
+        return found
+
+    def _function(self, name, context, arguments, kernel) -> Resolution:
+        parts = [p for p in strip_arguments(name).split("::")]
+        absolute = parts[0] == ""
+        parts = [p for p in parts if p]
+        if not parts:
+            return Resolution()
+        simple = parts[-1]
+        everything = self._index.functions(simple)
+        if not everything:
+            return Resolution()
+        qualifiers = self._qualifiers(tuple(parts[:-1]), context)
+        ranked: dict[int, list[Candidate]] = {}
+        declared = False
+        for path, function in everything:
+            if "explicit_instantiation" in function.flags or "extern_template" in function.flags:
+                continue
+            if kernel is not None and kernel != ("global" in function.flags):
+                continue
+            if arguments is not None and not accepts(function, arguments):
+                continue
+            rank = self._rank(visible(function.scope), qualifiers, context, absolute, path)
+            if rank is None:
+                continue
+            if not function.body_end:
+                declared = declared or self.is_read(path, function)
+                continue
+            if "deleted" in function.flags or not self.is_read(path, function) or not self._reachable(path, function, context):
+                continue
+            ranked.setdefault(rank, []).append(Candidate(path, function))
+        if not ranked:
+            return Resolution((), declared)
+        return Resolution(self._nearest(ranked[min(ranked)], context), declared)
+
+    def method(self, name: str, class_name: str | None, context: Context, arguments: int | None = None) -> Resolution:
+        """Definitions of a member function; bases and derived classes of ``class_name`` count when it has none itself."""
+        simple = strip_arguments(name).split("::")[-1]
+        everything = [
+            Candidate(path, f) for path, f in self._index.functions(simple)
+            if f.body_end and f.scope and "global" not in f.flags and (arguments is None or accepts(f, arguments))
+            and self.is_read(path, f) and self._reachable(path, f, context)]
+        if class_name is None:
+            return Resolution()
+        wanted = strip_arguments(class_name).split("::")[-1]
+        own = [c for c in everything if c.function.scope[-1] == wanted]
+        if not own:
+            family = self._family(wanted)
+            own = [c for c in everything if c.function.scope[-1] in family]
+        return Resolution(self._nearest(own, context)) if own else Resolution()
+
+    def _family(self, name: str) -> set[str]:
+        """Bases of a class, and classes derived from it, by name."""
+        out: set[str] = set()
+        pending = [name]
+        while pending:
+            current = pending.pop()
+            for _, made in self._index.entries(current, ("class",), lambda facts: facts.classes):
+                for base in made.bases:
+                    simple = strip_arguments(base).split("::")[-1]
+                    if simple not in out and simple != name:
+                        out.add(simple)
+                        pending.append(simple)
+        return out
+
+    # -- scopes -----------------------------------------------------------------------------------------------------
+
+    def _qualifiers(self, parts: tuple[str, ...], context: Context) -> tuple[str, ...]:
+        """Written qualifiers with namespace and class aliases resolved."""
+        if not parts:
+            return parts
+        for alias, target in context.aliases:
+            if alias == parts[0]:
+                return tuple(p for p in strip_arguments(target).split("::") if p) + parts[1:]
+        target = self._alias(parts[0], context)
+        if target:
+            return tuple(p for p in strip_arguments(target).split("::") if p) + parts[1:]
+        return parts
+
+    def _alias(self, name: str, context: Context) -> str | None:
+        key = (name, context.root)
+        if key not in self._alias_memo:
+            found = None
+            closure = self._index.closure(context.root) | {context.path}
+            for path, alias in self._index.entries(name, ("namespace_alias", "alias"), lambda facts: facts.aliases):
+                if path in closure and alias.template is None and alias.kind in ("namespace", "type"):
+                    if re.fullmatch(r"(?:typename\s+)?[\w:]+(?:\s*<.*>)?", alias.target):
+                        found = alias.target.removeprefix("typename ")
+                        break
+            self._alias_memo[key] = found
+        return self._alias_memo[key]
+
+    def _rank(self, scope, qualifiers, context: Context, absolute: bool, path: str) -> int | None:
+        """How well a definition's scope fits: 0 is the innermost enclosing scope; None when it does not."""
+        enclosing = visible(context.scope)
+        if absolute:
+            return 0 if scope == qualifiers else None
+        for depth in range(len(enclosing), -1, -1):
+            if scope == enclosing[:depth] + qualifiers:
+                return len(enclosing) - depth
+        for number, used in enumerate(self._used_namespaces(context)):
+            for depth in range(len(enclosing), -1, -1):
+                if scope == enclosing[:depth] + used + qualifiers:
+                    return 20 + number
+        if qualifiers:
+            # An inline namespace, an alias that is out of sight or a macro may stand between.
+            if len(scope) >= len(qualifiers) and scope[-len(qualifiers):] == qualifiers:
+                return 100 + len(scope) - len(qualifiers)
+            return None
+        # Found through the types of its arguments, or brought in by a using declaration: only near at hand.
+        if scope and path in self._index.closure(context.root):
+            return 200 + len(scope)
+        return None
+
+    def _used_namespaces(self, context: Context) -> tuple[tuple[str, ...], ...]:
+        if context.root not in self._directives:
+            out: dict[tuple[str, ...], None] = {}
+            for path in (context.root, *sorted(self._index.closure(context.root))):
+                facts = self._index.facts(path)
+                for alias in facts.aliases if facts else ():
+                    if alias.kind == "directive":
+                        out[tuple(p for p in strip_arguments(alias.target).split("::") if p)] = None
+            self._directives[context.root] = tuple(out)
+        local = tuple(tuple(p for p in used.split("::") if p) for used in context.usings)
+        return local + self._directives[context.root]
+
+    def _reachable(self, path: str, function: Function, context: Context) -> bool:
+        """A static or anonymous function, and anything in a header, is only seen by units that include its file."""
+        if path in (context.path, context.root) or path in self._index.closure(context.root):
+            return True
+        internal = _ANONYMOUS in function.scope or ("static" in function.flags and "member" not in function.flags)
+        return not internal and not _HEADER.search(path)
+
+    def _nearest(self, candidates: list[Candidate], context: Context) -> tuple[Candidate, ...]:
+        """The definitions that the translation unit sees; otherwise those of other units."""
+        for test in (lambda c: c.path == context.path, lambda c: c.path in self._index.closure(context.root)):
+            here = [c for c in candidates if test(c)]
+            if here:
+                return tuple(here)
+        return tuple(candidates)
+
+
+def accepts(function: Function, count: int) -> bool:
+    """Whether a function can be called with ``count`` arguments."""
+    parameters = function.parameters
+    if any("..." in p.type or "..." in p.name for p in parameters):
+        return count >= sum(1 for p in parameters if "..." not in p.type and p.default is None) - 1
+    required = sum(1 for p in parameters if p.default is None)
+    return required <= count <= len(parameters)

@@ -1,0 +1,71 @@
+"""Calls that end a path without a kernel of the source: libraries, memory operations, torch itself.
+
+Knowledge about names of public interfaces, as data. First match counts.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Kernel launches through the runtime or driver: name -> (style, index of the kernel, how the configuration is passed).
+LAUNCH_CALLS: dict[str, tuple[str, int, str]] = {
+    "cudaLaunchKernel": ("cudaLaunchKernel", 0, "kernel-grid-block-args-shared-stream"),
+    "hipLaunchKernel": ("cudaLaunchKernel", 0, "kernel-grid-block-args-shared-stream"),
+    "cudaLaunchCooperativeKernel": ("cooperative", 0, "kernel-grid-block-args-shared-stream"),
+    "hipLaunchCooperativeKernel": ("cooperative", 0, "kernel-grid-block-args-shared-stream"),
+    "cudaLaunchKernelEx": ("cudaLaunchKernelEx", 1, "config"),
+    "cudaLaunchKernelExC": ("cudaLaunchKernelEx", 1, "config"),
+    "hipLaunchKernelExC": ("cudaLaunchKernelEx", 1, "config"),
+    "cuLaunchKernel": ("cuLaunchKernel", 0, "driver"),
+    "hipModuleLaunchKernel": ("cuLaunchKernel", 0, "driver"),
+    "cuLaunchKernelEx": ("cuLaunchKernel", 1, "config"),
+    "cuLaunchCooperativeKernel": ("cooperative", 0, "driver"),
+    "hipLaunchKernelGGL": ("triple_chevron", 0, "kernel-grid-block-shared-stream"),
+    "hipLaunchKernelGGLInternal": ("triple_chevron", 0, "kernel-grid-block-shared-stream"),
+}
+
+#: Runtime calls that take a kernel without launching it.
+KERNEL_QUERIES = re.compile(
+    r"(?:cuda|hip)(?:FuncSetAttribute|FuncGetAttributes|FuncSetCacheConfig|FuncSetSharedMemConfig|Occupancy\w+|GetFuncBySymbol|"
+    r"GetSymbolAddress|FuncGetName|FuncGetModule|FuncGetParamInfo|KernelSetAttributeForDevice)\Z|cu(?:Func\w+|Occupancy\w+|Kernel\w+)\Z")
+
+_TABLE: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("library", re.compile(
+        r"(?:::)?(?:(?:cublas|cublasLt|cudnn|cusparse|cusparseLt|cusolver|cufft|curand|nccl|nvshmem|nvshmemx|rocblas|hipblas|"
+        r"hipblasLt|miopen|rccl|mkl|cblas|dnnl|oneDNN|ncclGin)\w*)\Z|"
+        r"(?:.*::)?(?:cub|thrust|cutlass|cute|hipcub|rocprim|dnnl|cudnn_frontend|deep_gemm|ck|ck_tile)::.*|"
+        r"at::cuda::blas::.*|at::native::.*")),
+    ("memory", re.compile(
+        r"(?:::)?(?:cuda|hip)(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|HostUnregister|HostGetDevicePointer|IpcOpen|IpcGet|IpcClose|MemPrefetch|"
+        r"MemAdvise|MemPool|MemcpyBatch)\w*\Z|(?:::)?cu(?:Mem|Ipc)\w*\Z|(?:::)?hipMem\w*\Z|(?:std::)?mem(?:cpy|set|move)\Z")),
+    ("torch", re.compile(
+        r"(?:::)?(?:at|torch|torch::stable|torch::headeronly)::(?:_?[a-z]\w*)\Z|"
+        r"(?:::)?(?:aoti_torch_\w+|torch_call_dispatcher)\Z")),
+)
+_TORCH_NOT = frozenset(
+    "dtype device kCUDA kCPU kFloat size sizes stride elementSize get_device checkedNArg make_optional nullopt "
+    "getCurrentCUDAStream getCurrentDeviceProperties get_current_stream cuda detail isFloatingType toString typeMetaToScalarType "
+    "optional".split())
+_TENSOR_METHODS = frozenset(
+    "copy_ fill_ zero_ index_select index_put_ matmul mm bmm add_ mul_ div_ sub_ contiguous to clone cumsum sum max min "
+    "sort argsort topk scatter_ gather masked_fill_ softmax cat expand repeat transpose_ nonzero bincount item".split())
+
+
+def terminal_kind(name: str) -> str | None:
+    """The kind of terminal that a called name is: ``library``, ``memory``, ``torch``; None for anything else."""
+    for kind, pattern in _TABLE:
+        if pattern.match(name):
+            if kind == "torch" and name.rsplit("::", 1)[-1] in _TORCH_NOT:
+                return None
+            return kind
+    return None
+
+
+def is_tensor_work(method: str) -> bool:
+    """Whether a method of a tensor does device work of its own."""
+    return method in _TENSOR_METHODS
+
+
+def is_library_type(type_text: str) -> bool:
+    """Whether a variable's type names a library's device adapter (a CUTLASS GEMM and its like)."""
+    return bool(re.search(r"\bcutlass\b|\bcute\b|\bcub::|GemmUniversal|\bGemm\w*\b|\bthrust::|\bCollective\w*\b|DeviceGemm", type_text))

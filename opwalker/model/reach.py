@@ -1,0 +1,54 @@
+"""What following an entry point finds: launches, ends that are no kernel, functions on the way, and gaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opwalker.model.cpp import Function
+from opwalker.model.walk import Gap, PathStep, Terminal
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRef:
+    """A kernel that an expression can mean: where it is defined, and its template arguments as written there."""
+
+    path: str
+    function: Function
+    template_arguments: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.function.qualified_name
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSite:
+    """One launch in the source. ``place`` is where its text stands; ``used_at`` the use of the outermost macro around
+    it, None when there is none. ``expression`` is the kernel as written; ``kernels`` what it can mean."""
+
+    kernels: tuple[KernelRef, ...]
+    expression: str
+    place: Place
+    style: str
+    grid: str | None
+    block: str | None
+    shared: str | None
+    stream: str | None
+    steps: tuple[PathStep, ...]
+    certainty: str
+    used_at: Place | None
+    macros: tuple[str, ...]
+    condition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Everything that one entry point reaches, in the order in which it is read."""
+
+    launches: tuple[LaunchSite, ...]
+    terminals: tuple[Terminal, ...]
+    functions: tuple[tuple[str, Function, tuple[PathStep, ...]], ...]
+    gaps: tuple[Gap, ...]
+    truncated: bool = False
