@@ -11,9 +11,9 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opwalker.errors import InternalError
 from opwalker.facts.registry import (
@@ -26,9 +26,12 @@ from opwalker.facts.registry import (
     problem_name,
     producers,
 )
-from opwalker.link.store import FactsRow, FileRow, Store, StoreRebuilt
-from opwalker.link.store_rows import tree_digest
+from opwalker.link.store import FileRow, Store, StoreRebuilt
+from opwalker.link.store_rows import FactsRow, tree_digest
 from opwalker.model.source import FileEntry, Problem, SourceRoot
+
+if TYPE_CHECKING:
+    from opwalker.facts.workers_job import Hint
 
 #: Rows are written when this many files, or this many bytes of facts, have gathered.
 _WRITE_FILES = 400
@@ -137,14 +140,18 @@ class _Run:
         if self._changed or removed or not complete:
             with self._stage("write"):
                 self._store.update_files({}, removed)
-            self._complete(entries, known)
+            affected = {entries[path].language for path in self._changed} | {known[path][2] for path in removed}
+            rounds = [r for r in self._registry.rounds if not complete or r.language in affected]
+            self._complete(entries, known, rounds)
         return self._report(len(removed))
 
-    def _complete(self, entries: Mapping[str, FileEntry], known: Mapping[str, FileRow]) -> None:
+    def _complete(
+        self, entries: Mapping[str, FileEntry], known: Mapping[str, FileRow], rounds: Sequence[Round]
+    ) -> None:
         """Make the facts that are still missing, and the rounds; then note that all is there."""
         for _ in range(_MOST_PASSES):
             self._extract(self._missing(entries), self._registry.extractors, known, "facts")
-            whole = [self._again(round_, entries, known) for round_ in self._registry.rounds]
+            whole = [self._again(round_, entries, known) for round_ in rounds]
             # Another process may have dropped facts that this one counted on.
             if all(whole) and not self._missing(entries):
                 self._store.mark_complete(self._all_producers, tree_digest(self._digests))
@@ -173,14 +180,19 @@ class _Run:
         extractors: Mapping[str, tuple[Extractor, ...]],
         known: Mapping[str, FileRow],
         stage: str,
+        hints: Mapping[str, Hint] | None = None,
     ) -> None:
-        """Read ``tasks``, run ``extractors`` where their facts are missing, and write what comes of it."""
+        """Read ``tasks``, run ``extractors`` where their facts are missing, and write what comes of it.
+
+        With ``hints`` they are run in any case, and what they make takes the place of what is there.
+        """
         if not tasks:
             return
         from opwalker.facts.workers import extract_all
         from opwalker.facts.workers_job import Job, Limits
 
-        job = Job(self._root.path, _READER, extractors, self._kept(extractors), Limits())
+        kept = {} if hints else self._kept(extractors)
+        job = Job(self._root.path, _READER, extractors, kept, Limits(), hints or {})
         progress = self._progress
         shown = (lambda done, total: progress(stage, done, total)) if progress else None
         facts: list[FactsRow] = []
@@ -210,62 +222,69 @@ class _Run:
                     facts.append((found.digest, made.kind, self._producers[made.kind], made.blob, made.names))
                     size += len(made.blob)
                 if len(files) >= _WRITE_FILES or size >= _WRITE_BYTES:
-                    self._write(facts, files)
+                    self._write(facts, files, bool(hints))
                     facts, files, size = [], {}, 0
-            self._write(facts, files)
+            self._write(facts, files, bool(hints))
 
-    def _write(self, facts: list[FactsRow], files: dict[str, FileRow]) -> None:
+    def _write(self, facts: list[FactsRow], files: dict[str, FileRow], replace_facts: bool) -> None:
         with self._stage("write"):
             # Facts first: a row of a file promises that its facts are there.
-            self._store.put_facts(facts)
+            self._store.put_facts(facts, replace=replace_facts)
             self._store.update_files(files)
 
     def _again(self, round_: Round, entries: Mapping[str, FileEntry], known: Mapping[str, FileRow]) -> bool:
         """Read again those files whose fuller facts are needed, until no further one is; false if some are lacking."""
-        from opwalker.facts.workers_job import CannotLoad, load
-
-        try:
-            needed = load(round_.needed)
-        except CannotLoad as error:
-            raise InternalError(str(error)) from error
         extractor = round_.extractor
         (of_first,) = [e for e in self._registry.extractors[round_.language] if e.kind == round_.first]
         with self._stage("link"):
-            # A file of another language may have the same content, an empty one for instance.
-            paths = {path for path, entry in entries.items() if entry.language == round_.language}
-            rows = self._store.facts_by_path(of_first.kind, self._producer(of_first))
-            first = dict(self._decoded(of_first, ((path, blob) for path, blob in rows if path in paths)))
-            found: dict[str, Any] = {}
-            whole = True
+            needed, prepare = _loaded(round_.needed), _loaded(round_.prepare)
+            first = self._facts_in(of_first, round_.language, entries)
+            # What was found for another state of the tree may hold more than is needed now, and that does no harm.
+            found = self._facts_in(extractor, round_.language, entries)
+            prepared = prepare(first)
+        asked: dict[str, frozenset[str]] = {}
         while True:
             with self._stage("link"):
-                wanted = (needed(first, found) & first.keys()) - found.keys()
-                kept = self._store.digests_with_facts(extractor.kind, self._producer(extractor))
+                wanted = {
+                    path: names
+                    for path, names in needed(first, found, prepared).items()
+                    if path in first and not (path in asked and names <= asked[path])
+                }
+                asked |= {path: names | asked.get(path, frozenset()) for path, names in wanted.items()}
+                tasks, hints = self._hinted(wanted, extractor, entries)
             if not wanted:
-                return whole
-            tasks = [entries[path] for path in sorted(wanted) if self._digests[path] not in kept]
-            self._extract(tasks, {round_.language: (extractor,)}, known, extractor.kind)
+                return asked.keys() <= found.keys()
+            self._extract(tasks, {round_.language: (extractor,)}, known, extractor.kind, hints)
             with self._stage("link"):
                 blobs = ((path, self._facts_of(path, extractor)) for path in sorted(wanted))
-                found |= self._decoded(extractor, ((path, blob) for path, blob in blobs if blob is not None))
-                if not wanted <= found.keys():
-                    whole = False
-                    first = {path: facts for path, facts in first.items() if path in found or path not in wanted}
+                found |= _decoded(extractor, ((path, blob) for path, blob in blobs if blob is not None))
+
+    def _hinted(
+        self, wanted: Mapping[str, frozenset[str]], extractor: Extractor, entries: Mapping[str, FileEntry]
+    ) -> tuple[list[FileEntry], dict[str, Hint]]:
+        """One task for each content, with all names that are wanted of the files that have it."""
+        from opwalker.facts.workers_job import Hint
+
+        paths: dict[str, str] = {}
+        names: dict[str, frozenset[str]] = {}
+        for path in sorted(wanted):
+            digest = self._digests[path]
+            paths.setdefault(digest, path)
+            names[digest] = names.get(digest, frozenset()) | wanted[path]
+        hints = {path: Hint(names[digest], digest, self._facts_of(path, extractor)) for digest, path in paths.items()}
+        return [entries[path] for path in hints], hints
+
+    def _facts_in(self, extractor: Extractor, language: str, entries: Mapping[str, FileEntry]) -> dict[str, Any]:
+        """``{path: facts}`` of the files in a language: one of another may have the same content, an empty one."""
+        paths = {path for path, entry in entries.items() if entry.language == language}
+        rows = self._store.facts_by_path(extractor.kind, self._producer(extractor))
+        return dict(_decoded(extractor, ((path, blob) for path, blob in rows if path in paths)))
 
     def _facts_of(self, path: str, extractor: Extractor) -> bytes | None:
         return self._store.facts(self._digests[path], extractor.kind, self._producer(extractor))
 
     def _producer(self, extractor: Extractor) -> str:
         return self._producers[extractor.kind]
-
-    @staticmethod
-    def _decoded(extractor: Extractor, rows: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, Any]]:
-        import msgspec
-
-        from opwalker.facts.workers_job import load
-
-        decode = msgspec.msgpack.Decoder(load(extractor.facts)).decode
-        return ((path, decode(blob)) for path, blob in rows)
 
     def _note_left_out(self, problems: Sequence[tuple[str, Problem]]) -> None:
         text = json.dumps([(path, problem_name(problem)) for path, problem in problems]) if problems else ""
@@ -308,6 +327,22 @@ def problems_of(store: Store) -> list[tuple[str, Problem]]:
     rows += json.loads(store.note(_LEFT_OUT) or "[]")
     found = {(path, named_problem(name)) for path, name in rows}
     return sorted(found, key=lambda row: (row[0], row[1].line, row[1].column, row[1].kind, row[1].message))
+
+
+def _decoded(extractor: Extractor, rows: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Any]]:
+    import msgspec
+
+    decode = msgspec.msgpack.Decoder(_loaded(extractor.facts)).decode
+    return ((path, decode(blob)) for path, blob in rows)
+
+
+def _loaded(name: str) -> Any:
+    from opwalker.facts.workers_job import CannotLoad, load
+
+    try:
+        return load(name)
+    except CannotLoad as error:
+        raise InternalError(str(error)) from error
 
 
 def _differs(entry: FileEntry, row: FileRow | None) -> bool:

@@ -10,7 +10,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,7 @@ import pytest
 import opwalker
 from opwalker.errors import InputError, InternalError
 from opwalker.facts import workers_job
-from opwalker.facts.registry import Extractor, Registry, Round
+from opwalker.facts.registry import Extractor, Registry, Round, producer
 from opwalker.indexing import IndexReport, index, problems_of
 from opwalker.link.store import Store
 from opwalker.model.source import Problem, SourceFile, SourceRoot
@@ -38,8 +38,12 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
-    length: int = 0
+class Found:
+    """``lines`` are those that hold one of the names in ``watched``; ``fresh`` the names that this reading added."""
+
+    lines: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -50,22 +54,45 @@ def words(source: SourceFile) -> Words:
     return Words(tuple(source.text.split()), os.getpid(), source.problems + problems)
 
 
-def length(source: SourceFile) -> Length:
-    return Length(len(source.text), source.problems)
+def find(source: SourceFile, watch: frozenset[str], known: Found | None) -> Found:
+    if source.text.startswith("second die"):
+        os._exit(1)
+    before = frozenset(known.watched) if known else frozenset()
+    watched = watch | before
+    lines = tuple(line for line in source.text.splitlines() if not watched.isdisjoint(line.split()))
+    return Found(lines, tuple(sorted(watched)), tuple(sorted(watched - before)), source.problems)
 
 
-def names(facts: Words | Length) -> list[tuple[str, str]]:
-    return (
-        [(word, "word") for word in dict.fromkeys(facts.words)]
-        if isinstance(facts, Words)
-        else [(str(facts.length), "length")]
-    )
+def names(facts: Words | Found) -> list[tuple[str, str]]:
+    if isinstance(facts, Found):
+        return [(line, "line") for line in facts.lines]
+    return [(word, "word") for word in dict.fromkeys(facts.words)]
 
 
-def follow(first: Mapping[str, Words], found: Mapping[str, Length]) -> set[str]:
-    """Files that say "start", and those that a found file names as "a" for a.py."""
-    wanted = {path for path, facts in first.items() if "start" in facts.words}
-    return wanted | {f"{word}.py" for path in found for word in first[path].words if f"{word}.py" in first}
+def users(first: Mapping[str, Words]) -> dict[str, set[str]]:
+    """``{word: files that hold it}``."""
+    found: dict[str, set[str]] = {}
+    for path, facts in first.items():
+        for word in facts.words:
+            found.setdefault(word, set()).add(path)
+    return found
+
+
+def needed(
+    first: Mapping[str, Words], found: Mapping[str, Found], prepared: Mapping[str, set[str]]
+) -> dict[str, frozenset[str]]:
+    """Files that say "start" for nothing; files that use a name which a found line defines ("def x") for that name."""
+    wanted: dict[str, set[str]] = {path: {"start"} for path in prepared.get("start", ())}
+    for facts in found.values():
+        for line in facts.lines:
+            for word in line.split("def ")[1:]:
+                for path in prepared[word.split()[0]]:
+                    wanted.setdefault(path, set()).add(word.split()[0])
+    return {
+        path: frozenset(asked)
+        for path, asked in wanted.items()
+        if path not in found or not asked <= set(found[path].watched)
+    }
 
 
 def extractor(kind: str, function: str, facts: str, *sources: str) -> Extractor:
@@ -74,10 +101,11 @@ def extractor(kind: str, function: str, facts: str, *sources: str) -> Extractor:
 
 WORDS = extractor("words", "words", "Words")
 NEWER_WORDS = extractor("words", "words", "Words", "facts/registry.py", "errors.py")
-LENGTH = extractor("length", "length", "Length")
+FIND = extractor("find", "find", "Found")
 PLAIN = Registry({"cuda": (WORDS,), "cpp": (WORDS,), "python": (WORDS,)})
 NEWER = Registry({"cuda": (NEWER_WORDS,), "cpp": (NEWER_WORDS,), "python": (NEWER_WORDS,)})
-ROUNDS = Registry(PLAIN.extractors, (Round("python", "words", LENGTH, f"{HERE}:follow"),))
+ROUNDS = Registry(PLAIN.extractors, (Round("python", "words", FIND, f"{HERE}:needed", f"{HERE}:users"),))
+FIND_PRODUCER = producer(FIND)
 
 
 class Place:
@@ -315,31 +343,81 @@ def test_an_immutable_root_that_was_left_half_done_is_finished(place: Place) -> 
     assert report.scanned and len(place.content()) == 50
 
 
-def length_facts(place: Place) -> set[str]:
+def found_in(place: Place) -> dict[str, Found]:
     store = place.open()
     index(place.root, store, registry=ROUNDS)
-    found = set(store.paths_with("length"))
+    rows = {path: msgspec.msgpack.decode(blob, type=Found) for path, blob in store.facts_by_path("find", FIND_PRODUCER)}
+    assert set(store.paths_with("line")) == {path for path, facts in rows.items() if facts.lines}
     store.close()
-    return found
+    return rows
 
 
-CHAIN = {"a.py": "start b", "b.py": "c", "c.py": "nothing", "d.py": "c too", "a.cu": "start"}
+def lines_in(place: Place) -> dict[str, tuple[str, ...]]:
+    return {path: facts.lines for path, facts in found_in(place).items()}
+
+
+#: a.py defines one, which b.py and c.py use; b.py thereby defines two, which c.py uses.
+CHAIN = {
+    "a.py": "start def one",
+    "b.py": "one def two\nother",
+    "c.py": "two or three\none",
+    "d.py": "three def one_more",
+    "a.cu": "start def one",
+}
+CHAIN_LINES = {
+    "a.py": ("start def one",),
+    "b.py": ("one def two",),
+    "c.py": ("two or three", "one"),
+}
 
 
 def test_rounds_go_on_until_nothing_new_is_needed(place: Place) -> None:
     place.write(CHAIN)
-    assert length_facts(place) == {"a.py", "b.py", "c.py"}
+    found = found_in(place)
+    lines = {path: facts.lines for path, facts in found.items() if path.endswith(".py")}
+    assert lines == CHAIN_LINES
+    # c.py was read for one name, and in the next round for the other alone.
+    assert found["c.py"].watched == ("one", "two") and found["c.py"].fresh == ("two",)
     assert brief(place.index(ROUNDS)) == (0, 0, 5, 0)
 
 
 def test_rounds_read_again_only_what_is_new(place: Place) -> None:
     place.write(CHAIN)
     place.index(ROUNDS)
-    place.write({"c.py": "d now"}, age=500)
+    place.write({"c.py": "one def three"}, age=500)
     report = place.index(ROUNDS)
-    # c.py for both kinds, d.py for the second one.
     assert (report.read, report.changed) == (2, 1)
-    assert length_facts(place) == {"a.py", "b.py", "c.py", "d.py"}
+    lines = lines_in(place)
+    assert lines["c.py"] == ("one def three",) and lines["d.py"] == ("three def one_more",)
+
+
+def test_rounds_are_left_out_when_their_language_is_not_concerned(place: Place) -> None:
+    place.write(CHAIN)
+    place.index(ROUNDS)
+    broken = Registry(PLAIN.extractors, (replace(ROUNDS.rounds[0], prepare=f"{HERE}:nowhere"),))
+    place.write({"a.cu": "something else"}, age=500)
+    assert brief(place.index(broken)) == (1, 1, 4, 0)
+    (place.folder / "a.cu").unlink()
+    assert brief(place.index(broken)) == (0, 0, 4, 1)
+    (place.folder / "d.py").unlink()
+    with pytest.raises(InternalError, match="nowhere"):
+        place.index(broken)
+
+
+def test_files_of_one_content_are_read_once_for_the_names_of_all(place: Place) -> None:
+    place.write({**CHAIN, "copy/b.py": CHAIN["b.py"], "copy/c.py": CHAIN["c.py"]})
+    found = found_in(place)
+    assert found["copy/c.py"] == found["c.py"] and found["c.py"].lines == CHAIN_LINES["c.py"]
+
+
+def test_a_file_that_kills_its_second_reader_is_asked_once(place: Place) -> None:
+    place.write({**CHAIN, "bad.py": "second die one"})
+    report = place.index(ROUNDS)
+    assert [(path, problem.kind) for path, problem in report.problems] == [("bad.py", "worker-died")]
+    lines = lines_in(place)
+    assert lines["c.py"] == CHAIN_LINES["c.py"] and lines["bad.py"] == ()
+    place.write({"d.py": "other"}, age=500)
+    assert place.index(ROUNDS).read == 1
 
 
 def test_rounds_in_a_tree_without_such_files(place: Place) -> None:
@@ -349,7 +427,7 @@ def test_rounds_in_a_tree_without_such_files(place: Place) -> None:
 
 def test_a_round_whose_function_is_not_there(place: Place) -> None:
     place.write(CHAIN)
-    broken = Registry(PLAIN.extractors, (Round("python", "words", LENGTH, f"{HERE}:nowhere"),))
+    broken = Registry(PLAIN.extractors, (replace(ROUNDS.rounds[0], needed=f"{HERE}:nowhere"),))
     with pytest.raises(InternalError, match="nowhere"):
         place.index(broken)
 
@@ -400,7 +478,7 @@ def test_progress_counts_up_to_the_end(place: Place) -> None:
     steps: list[tuple[str, int, int]] = []
     place.index(ROUNDS, progress=lambda *step: steps.append(step))
     assert [step for step in steps if step[0] == "facts"] == [("facts", n, 31) for n in range(1, 32)]
-    assert steps[-1] == ("length", 30, 30)
+    assert steps[-1] == ("find", 1, 1)
 
 
 CHILD = """
@@ -426,7 +504,7 @@ print(report.read)
 
 CHILD_FACTS = """
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Words:
@@ -538,14 +616,15 @@ def test_facts_of_a_round_that_another_process_drops_meanwhile_are_made_again(
     real, calls = Store.facts, []
 
     def facts(store: Store, digest: str, kind: str, producer: str) -> bytes | None:
-        """Another process prunes just before the first look."""
+        """Another process prunes just before the first look at what was found."""
         calls.append(kind)
-        if len(calls) == 1:
+        if len(calls) == 2:
             for table in ("names", "has"):
                 store._db.execute(f"DELETE FROM {table} WHERE fact IN (SELECT id FROM facts WHERE kind = ?)", (kind,))
             store._db.execute("DELETE FROM facts WHERE kind = ?", (kind,))
         return real(store, digest, kind, producer)
 
     monkeypatch.setattr(Store, "facts", facts)
-    assert length_facts(place) == {"a.py", "b.py", "c.py"}
+    lines = lines_in(place)
+    assert {path: lines[path] for path in CHAIN_LINES} == CHAIN_LINES
     assert brief(place.index(ROUNDS)) == (0, 0, 5, 0)

@@ -45,17 +45,20 @@ class Extractor:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A second reading of the files that matter.
+    """A second reading of the files in ``language`` that matter, each for the names that matter in it.
 
-    ``needed`` names a function ``f(first, found) -> set of paths``; ``first`` maps each path to its facts of the kind
-    ``first``, ``found`` each path that was read again to its facts by ``extractor``. It is asked until it names no
-    new path. ``language`` is that of the files.
+    ``prepare`` names a function of ``{path: facts of the kind first}``; ``needed`` one of the same, of ``{path: facts
+    by extractor}`` found so far and of what ``prepare`` gave, which gives ``{path: names}`` of the files to read, or to
+    read again for more names. It is asked until it says nothing new. The extractor's function is called as
+    ``f(source, names, known)``; ``known`` are the facts of the same text for fewer names, or None. Its facts have a
+    field ``watched``, the names that they were read for. Facts for more names than needed must do no harm.
     """
 
     language: str
     first: str
     extractor: Extractor
     needed: str
+    prepare: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,15 @@ _PYTHON_FULL = Extractor(
 
 REGISTRY = Registry(
     extractors={"cuda": (_CPP,), "cpp": (_CPP,), "python": (_PYTHON_LIGHT,)},
-    rounds=(Round("python", "py-light", _PYTHON_FULL, "opwalker.link.python_scope:needed"),),
+    rounds=(
+        Round(
+            "python",
+            "py-light",
+            _PYTHON_FULL,
+            needed="opwalker.link.python_scope:needed",
+            prepare="opwalker.link.python_modules:Modules",
+        ),
+    ),
 )
 
 #: What every extractor leans on besides its own sources.

@@ -17,7 +17,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -81,11 +81,20 @@ class Extracted:
 
 
 @dataclass(frozen=True, slots=True)
+class Hint:
+    """What a file is read again for: ``names``, and its encoded facts for fewer names, if its digest is still this."""
+
+    names: frozenset[str]
+    digest: str
+    known: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """What to do with each file.
 
     ``reader`` names a function ``f(root_path, entry) -> SourceFile``. ``kept`` are, by kind, the digests whose facts
-    are there already.
+    are there already. With ``hints``, by path, all files have one, and the extractors are those of a ``Round``.
     """
 
     root_path: str
@@ -93,6 +102,7 @@ class Job:
     extractors: Mapping[str, tuple[Extractor, ...]]
     kept: Mapping[str, frozenset[str] | set[str]]
     limits: Limits
+    hints: Mapping[str, Hint] = field(default_factory=dict)
 
     def read(self, entry: FileEntry) -> tuple[SourceFile, bool]:
         """The file with a digest that is never empty, and whether it must be looked at again."""
@@ -120,13 +130,15 @@ class Job:
 
     def extract(self, source: SourceFile, passing: bool, entry: FileEntry) -> Extracted:
         """Run the extractors. Raises MemoryError when the memory is at its end."""
-        made = tuple(_made(extractor, source) for extractor in self.missing(source))
+        hint = self.hints.get(entry.path)
+        made = tuple(_made(extractor, source, hint) for extractor in self.missing(source))
         return Extracted(entry, source.digest, made, passing)
 
     def give_up(self, entry: FileEntry, problem: Problem) -> Extracted:
         """The outcome for a file whose extraction cannot be carried through: facts that hold the problem alone."""
         source, passing = self.read(entry)
-        made = tuple(_failed(extractor, source, problem) for extractor in self.missing(source))
+        hint = self.hints.get(entry.path)
+        made = tuple(_failed(extractor, source, problem, hint) for extractor in self.missing(source))
         return Extracted(entry, source.digest, made, passing)
 
 
@@ -143,31 +155,39 @@ def load(name: str) -> Any:
         raise CannotLoad(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _made(extractor: Extractor, source: SourceFile) -> Made:
+def _made(extractor: Extractor, source: SourceFile, hint: Hint | None) -> Made:
     function = load(extractor.function)
     start = _memory_peak()
     try:
-        facts = function(source)
+        facts = function(source) if hint is None else function(source, hint.names, _known(extractor, source, hint))
         module = import_module(extractor.function.partition(":")[0])
         names = list(module.names(facts)) if hasattr(module, "names") else []
         problems = dict.fromkeys((*source.problems, *facts.problems))
         return _encoded(extractor.kind, facts, names, tuple(problems))
     except RecursionError:
-        return _failed(extractor, source, Problem("too-deep", "nested too deeply to be read"))
+        return _failed(extractor, source, Problem("too-deep", "nested too deeply to be read"), hint)
     except MemoryError:
         # Parsers report a full stack like this too; then hardly any memory has been used.
         if _memory_peak() - start > 64 << 20:
             raise
-        return _failed(extractor, source, Problem("too-deep", "nested too deeply to be parsed"))
+        return _failed(extractor, source, Problem("too-deep", "nested too deeply to be parsed"), hint)
     except Exception as error:
         # A fault of ours, and still one of this file only: the others go on, and this one is named.
         message = f"{extractor.kind} facts failed with {type(error).__name__}: {error} ({_place(error)})"
-        return _failed(extractor, source, Problem("extractor-failed", message[:MESSAGE_LENGTH]))
+        return _failed(extractor, source, Problem("extractor-failed", message[:MESSAGE_LENGTH]), hint)
 
 
-def _failed(extractor: Extractor, source: SourceFile, problem: Problem) -> Made:
+def _known(extractor: Extractor, source: SourceFile, hint: Hint) -> Any:
+    if hint.known is None or hint.digest != source.digest:
+        return None
+    return msgspec.msgpack.decode(hint.known, type=load(extractor.facts))
+
+
+def _failed(extractor: Extractor, source: SourceFile, problem: Problem, hint: Hint | None) -> Made:
     problems = (*source.problems, problem)
-    return _encoded(extractor.kind, load(extractor.facts)(problems=problems), [], problems)
+    # Read for all of these names in vain: it must not be asked for them again.
+    watched = {} if hint is None else {"watched": tuple(sorted(hint.names))}
+    return _encoded(extractor.kind, load(extractor.facts)(problems=problems, **watched), [], problems)
 
 
 def _encoded(kind: str, facts: object, names: list[tuple[str, str]], problems: Sequence[Problem]) -> Made:

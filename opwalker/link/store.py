@@ -16,18 +16,17 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from opwalker.errors import EnvironmentMissing, InternalError
 from opwalker.link import store_file
-from opwalker.link.store_rows import bound, sealed, text_of, tree_digest, unsealed
+from opwalker.link.store_rows import FactsRow, bound, put_rows, sealed, text_of, tree_digest, unsealed
 from opwalker.model.source import SourceRoot
 
 #: ``(size in bytes, mtime in ns, language, digest)`` of a file.
 FileRow = tuple[int, int, str, str]
-#: ``(digest, kind, producer, blob, ((name, kind of name), …))``.
-FactsRow = tuple[str, str, str, bytes, Sequence[tuple[str, str]]]
 
 #: Bounds of one write transaction, so that another process never waits long.
 _ROWS_AT_ONCE = 2000
@@ -158,18 +157,21 @@ class Store:
 
     # -- facts ---------------------------------------------------------------------------------------------------------
 
-    def put_facts(self, rows: Iterable[FactsRow]) -> None:
-        """Keep facts with the names that they define. Facts that are there already are left as they are."""
+    def put_facts(self, rows: Iterable[FactsRow], *, replace: bool = False) -> None:
+        """Keep facts with the names that they define.
+
+        Facts that are there already are left as they are, or with ``replace`` dropped for the new ones.
+        """
         batch: list[FactsRow] = []
         size = 0
         for row in rows:
             batch.append(row)
             size += len(row[3])
             if len(batch) >= _ROWS_AT_ONCE or size >= _BYTES_AT_ONCE:
-                self._put_batch(batch)
+                self._write(partial(put_rows, rows=batch, replace=replace))
                 batch, size = [], 0
         if batch:
-            self._put_batch(batch)
+            self._write(partial(put_rows, rows=batch, replace=replace))
 
     def facts(self, digest: str, kind: str, producer: str) -> bytes | None:
         """The blob of one file's facts, or None where they are not kept."""
@@ -292,24 +294,6 @@ class Store:
         self._db, self._path = opened.connection, opened.path
         if opened.line:
             self._say(opened.line)
-
-    def _put_batch(self, batch: Sequence[FactsRow]) -> None:
-        def work(db: sqlite3.Connection) -> None:
-            names: list[tuple[str, str | bytes, int]] = []
-            has: set[tuple[str, int]] = set()
-            for digest, kind, producer, blob, defined in batch:
-                put = db.execute(
-                    "INSERT OR IGNORE INTO facts(digest, kind, producer, blob) VALUES(?, ?, ?, ?)",
-                    (digest, kind, producer, sealed(blob)),
-                )
-                if put.rowcount and defined:
-                    fact = put.lastrowid
-                    names += [(name_kind, bound(name), fact) for name, name_kind in defined]
-                    has |= {(name_kind, fact) for _, name_kind in defined}
-            db.executemany("INSERT OR IGNORE INTO names VALUES(?, ?, ?)", names)
-            db.executemany("INSERT OR IGNORE INTO has VALUES(?, ?)", sorted(has))
-
-        self._write(work)
 
     def _produced(self, table: str) -> str:
         if not self._producers:

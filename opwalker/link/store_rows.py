@@ -1,13 +1,20 @@
-"""How single values stand in the store's tables: text, blobs, and the digest of a tree.
+"""How values and rows of facts stand in the store's tables: text, blobs, names, and the digest of a tree.
 
-In and out: Python values and what SQLite keeps of them. No table is read or written here.
+In and out: Python values and what SQLite keeps of them. Transactions, and what to do in trouble, are ``link.store``'s.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+#: ``(digest, kind, producer, blob, ((name, kind of name), …))``.
+FactsRow = tuple[str, str, str, bytes, Sequence[tuple[str, str]]]
+
+#: SQLite takes at least this many values in one statement.
+_MOST_VALUES = 900
 
 
 def tree_digest(digests: Mapping[str, str]) -> str:
@@ -44,3 +51,34 @@ def bound(text: str) -> str | bytes:
 def text_of(value: str | bytes) -> str:
     """The text that ``bound`` was given."""
     return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+
+
+def put_rows(db: sqlite3.Connection, rows: Sequence[FactsRow], replace: bool) -> None:
+    """Insert facts and their names; those that are there stay, or with ``replace`` go before. Call in a transaction."""
+    if replace:
+        _drop(db, rows)
+    names: list[tuple[str, str | bytes, int | None]] = []
+    has: set[tuple[str, int | None]] = set()
+    for digest, kind, producer, blob, defined in rows:
+        put = db.execute(
+            "INSERT OR IGNORE INTO facts(digest, kind, producer, blob) VALUES(?, ?, ?, ?)",
+            (digest, kind, producer, sealed(blob)),
+        )
+        if put.rowcount and defined:
+            fact = put.lastrowid
+            names += [(name_kind, bound(name), fact) for name, name_kind in defined]
+            has |= {(name_kind, fact) for _, name_kind in defined}
+    db.executemany("INSERT OR IGNORE INTO names VALUES(?, ?, ?)", names)
+    db.executemany("INSERT OR IGNORE INTO has VALUES(?, ?)", sorted(has))
+
+
+def _drop(db: sqlite3.Connection, rows: Sequence[FactsRow]) -> None:
+    sql = "SELECT id FROM facts WHERE kind = ? AND producer = ? AND digest = ?"
+    found = (db.execute(sql, (kind, producer, digest)).fetchone() for digest, kind, producer, *_ in rows)
+    old = [row[0] for row in found if row]
+    for start in range(0, len(old), _MOST_VALUES):
+        part = old[start : start + _MOST_VALUES]
+        marks = ", ".join("?" * len(part))
+        db.execute(f"DELETE FROM names WHERE fact IN ({marks})", part)
+        db.execute(f"DELETE FROM has WHERE fact IN ({marks})", part)
+        db.execute(f"DELETE FROM facts WHERE id IN ({marks})", part)

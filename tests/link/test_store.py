@@ -124,6 +124,21 @@ def test_facts_put_twice_stand_once(store: Store) -> None:
     assert store.paths_of("other", ("function",)) == []
 
 
+def test_facts_are_replaced_on_request(store: Store) -> None:
+    fill(store)
+    other = [(digest("a"), "cpp", "p1", b"other", [("other", "function")]), (digest("n"), "cpp", "p1", b"n", [])]
+    store.put_facts(other, replace=True)
+    assert store.facts(digest("a"), "cpp", "p1") == b"other"
+    assert store.facts(digest("n"), "cpp", "p1") == b"n"
+    assert store.names_of_kind("function") == [("other", "x/a.cu"), ("run", "b.cu")]
+    assert store.paths_with("kernel") == []
+    many = [(f"d{n}", "cpp", "p1", b"one", [("one", "function")]) for n in range(2500)]
+    store.put_facts(many)
+    store.put_facts([(d, kind, p, b"two", [("two", "function")]) for d, kind, p, _, _ in many], replace=True)
+    assert store._db.execute("SELECT count(*) FROM names WHERE name = 'one'").fetchone() == (0,)
+    assert store._db.execute("SELECT count(*) FROM names WHERE name = 'two'").fetchone() == (2500,)
+
+
 def test_the_tree_digest_follows_paths_and_contents_and_nothing_else(
     store: Store,
 ) -> None:
