@@ -1,0 +1,123 @@
+"""CMake projects to targets: finds the files to start from and evaluates them for one kind of build.
+
+In: the parsed CMake files of a tree. Out: targets, macros of the whole build, problems, and the architectures that
+the evaluated files name.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from opwalker.link.build_assemble import Assembly
+from opwalker.link.build_control import HANDLERS as CONTROL
+from opwalker.link.build_guard import LimitReached, Stopped
+from opwalker.link.build_lists import run_list
+from opwalker.link.build_making import HANDLERS as MAKING
+from opwalker.link.build_run import Run
+from opwalker.link.build_seeds import Seeds
+from opwalker.link.build_strings import run_string
+from opwalker.link.build_tree import Tree
+from opwalker.link.build_values import Item
+from opwalker.link.build_variables import HANDLERS as VARIABLES
+from opwalker.model.build import BuildCommand, BuildFile, Define, ProjectFacts, Target
+
+_HANDLERS = {**VARIABLES, **MAKING, **CONTROL, "list": run_list, "string": run_string}
+
+#: Folders whose build files are somebody else's, or no part of what is shipped.
+_FOREIGN = re.compile(
+    r"(?:^|/)(?:third[-_]?party|3rd[-_]?party|external|extern|vendor|vendored|deps|submodules|_deps|CMakeFiles"
+    r"|examples?|tests?|testing|benchmarks?|docs?|node_modules|build)(?:/|$)",
+    re.IGNORECASE,
+)
+
+#: A spelling of CUDA architectures: "9.0a", "8.0+PTX", "90a", "90-real".
+_DOTTED = re.compile(r"(?:[5-9]|1\d)\.\d[af]?(?:\+PTX)?\Z")
+_WHOLE = re.compile(r"(?:[5-9]\d|1\d\d)[af]?(?:-real|-virtual)?\Z")
+_GENCODE = re.compile(r"arch=compute_(\d{2,3}[af]?)")
+_ABOUT_ARCHITECTURES = re.compile(r"(?<!HIP_)(?<!ROCM_)ARCH", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one entry file came to in one kind of build."""
+
+    targets: list[Target]
+    defines: tuple[Define, ...]
+    problems: list[tuple[str, int, str, str]]
+    entered: list[str]
+
+
+def entry_files(files: Mapping[str, BuildFile]) -> list[str]:
+    """The ``CMakeLists.txt`` files that somebody would start from, the outermost first.
+
+    That is one with no other above it, or one beside its own ``pyproject.toml`` or ``setup.py``.
+    """
+    listed = sorted((p for p in files if posixpath.basename(p) == "CMakeLists.txt"), key=lambda p: (p.count("/"), p))
+    chosen: list[str] = []
+    for path in listed:
+        folder = posixpath.dirname(path)
+        if _FOREIGN.search(folder):
+            continue
+        packaged = any(posixpath.join(folder, name) in files for name in ("pyproject.toml", "setup.py"))
+        above = any(_contains(posixpath.dirname(other), folder) for other in chosen)
+        if packaged or not above:
+            chosen.append(path)
+    return chosen
+
+
+def is_foreign(path: str) -> bool:
+    """True for files below a folder of vendored code, examples or tests."""
+    return _FOREIGN.search(posixpath.dirname(path)) is not None
+
+
+def _contains(outer: str, inner: str) -> bool:
+    return outer == "" or inner == outer or inner.startswith(outer + "/")
+
+
+def evaluate_entry(
+    files: Mapping[str, BuildFile], tree: Tree, entry: str, seeds: Seeds, project: ProjectFacts | None
+) -> Outcome:
+    """Evaluate one entry file. A build that ends with an error makes nothing."""
+    run = Run(files, tree, seeds, _HANDLERS)
+    if project is not None:
+        for name, value in project.cmake_defines:
+            run.put_cache(name, (Item(value),) if value else (), force=True)
+    failed = False
+    try:
+        run.enter(entry)
+    except Stopped:
+        failed = True
+    except LimitReached:
+        failed = False
+    problems = list(run.problems)
+    if failed:
+        return Outcome([], (), problems, run.entered)
+    assembly = Assembly(run.events, tree, seeds.build, project.install_dir if project else None)
+    targets = assembly.targets()
+    problems.extend(assembly.problems)
+    return Outcome(targets, assembly.folder_defines(run.directory), problems, run.entered)
+
+
+def architectures_of(commands: Iterable[BuildCommand]) -> list[str]:
+    """The CUDA architectures that commands name, in order: in lists whose command or variable is about them."""
+    found: list[str] = []
+    for command in commands:
+        if command.name not in ("if", "elseif", "while"):
+            found.extend(_architectures_in(command))
+        if command.body:
+            found.extend(architectures_of(command.body))
+    return list(dict.fromkeys(found))
+
+
+def _architectures_in(command: BuildCommand) -> list[str]:
+    texts = [argument.text for argument in command.arguments]
+    found = [name for text in texts for name in _GENCODE.findall(text)]
+    if any(_ABOUT_ARCHITECTURES.search(text) for text in (command.name, *texts)):
+        for text in texts:
+            elements = [element for element in text.split(";") if element]
+            if elements and all(_DOTTED.match(element) or _WHOLE.match(element) for element in elements):
+                found.extend(elements)
+    return found
