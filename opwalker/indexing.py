@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -243,21 +243,33 @@ class _Run:
             found = self._facts_in(extractor, round_.language, entries)
             prepared = prepare(first)
         asked: dict[str, frozenset[str]] = {}
+        wanted = self._as_before(extractor, first.keys() - found.keys(), known)
         while True:
+            asked |= {path: names | asked.get(path, frozenset()) for path, names in wanted.items()}
+            tasks, hints = self._hinted(wanted, extractor, entries)
+            self._extract(tasks, {round_.language: (extractor,)}, known, extractor.kind, hints)
             with self._stage("link"):
+                blobs = ((path, self._facts_of(path, extractor)) for path in sorted(wanted))
+                found |= _decoded(extractor, ((path, blob) for path, blob in blobs if blob is not None))
                 wanted = {
                     path: names
                     for path, names in needed(first, found, prepared).items()
                     if path in first and not (path in asked and names <= asked[path])
                 }
-                asked |= {path: names | asked.get(path, frozenset()) for path, names in wanted.items()}
-                tasks, hints = self._hinted(wanted, extractor, entries)
             if not wanted:
                 return asked.keys() <= found.keys()
-            self._extract(tasks, {round_.language: (extractor,)}, known, extractor.kind, hints)
-            with self._stage("link"):
-                blobs = ((path, self._facts_of(path, extractor)) for path in sorted(wanted))
-                found |= _decoded(extractor, ((path, blob) for path, blob in blobs if blob is not None))
+
+    def _as_before(
+        self, extractor: Extractor, paths: Set[str], known: Mapping[str, FileRow]
+    ) -> dict[str, frozenset[str]]:
+        """For changed files, the names that they were read for: mostly the same are wanted, and asking takes time."""
+        before = {path: known[path][3] for path in sorted(paths & self._changed & known.keys())}
+        blobs = (
+            (path, self._store.facts(digest, extractor.kind, self._producer(extractor)))
+            for path, digest in before.items()
+        )
+        facts = _decoded(extractor, ((path, blob) for path, blob in blobs if blob is not None))
+        return {path: frozenset(old.watched) for path, old in facts}
 
     def _hinted(
         self, wanted: Mapping[str, frozenset[str]], extractor: Extractor, entries: Mapping[str, FileEntry]
