@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -49,6 +50,9 @@ _INLINE_DEPTH = 200
 
 #: Workers that die before they take up a file, one after another, until the whole is given up.
 _MOST_FALSE_STARTS = 4
+
+#: How processes start. Elsewhere forking is not safe: system libraries keep threads of their own.
+_START = "fork" if sys.platform == "linux" else "spawn"
 
 #: ``(files done, files in all)``.
 Progress = Callable[[int, int], None]
@@ -152,19 +156,20 @@ class _Worker:
     def __init__(self, pool: _Pool) -> None:
         import multiprocessing
 
-        # Elsewhere forking is not safe: system libraries keep threads of their own.
-        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        context = multiprocessing.get_context(_START)
         self.connection, theirs = context.Pipe()
         self.marks, their_marks = context.Pipe(duplex=False)
         os.set_blocking(self.marks.fileno(), False)
         others: list[Connection] = []
-        if sys.platform == "linux":
+        if _START == "fork":
             others = [end for worker in (*pool.workers, self) for end in (worker.connection, worker.marks)]
         self.process = context.Process(
             target=serve, args=(theirs, their_marks, pool.job, pool.tasks, others), daemon=True
         )
         # The child must not meet an interrupt before it has learned to ignore it.
-        with _without_interrupts():
+        with _without_interrupts(), warnings.catch_warnings():
+            # Forking beside other threads is warned of; the child takes none of the locks that they may hold.
+            warnings.simplefilter("ignore", DeprecationWarning)
             self.process.start()
         theirs.close()
         their_marks.close()

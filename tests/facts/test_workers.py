@@ -194,6 +194,14 @@ def test_a_bad_file_costs_itself_only(tree, tmp_path: Path, text: str, kind: str
     assert found["bad.cu"].made[0].names == ((problem_name(problem), PROBLEM),)
 
 
+def test_where_processes_cannot_fork(tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_START", "spawn")
+    files = plain(30) | {"bad.cu": "die"}
+    found = run(tree(files), job(tmp_path), jobs=2)
+    assert found.keys() == files.keys()
+    assert {path for path, row in found.items() if problems(row)} == {"bad.cu"}
+
+
 def test_many_bad_files_cost_themselves_only(tree, tmp_path: Path) -> None:
     bad = {f"bad{n}.cu": text for n, text in enumerate(["die", "exit", "eat", "die now", "fault", "stack"])}
     found = run(tree(plain(60) | bad), job(tmp_path), jobs=2)

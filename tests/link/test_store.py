@@ -70,6 +70,7 @@ def test_rows_come_back_and_survive_closing(store: Store, tmp_path: Path, lines:
     assert again.digest_of("b.cu") == digest("b")
     assert again.digest_of("c.cu") is None
     assert again.languages() == {"cuda": 2}
+    assert again.paths(("cpp", "cuda")) == ["b.cu", "x/a.cu"] and again.paths(("cpp",)) == again.paths(()) == []
     assert list(again.facts_by_path("cpp", "p1")) == [
         ("b.cu", b"facts of b"),
         ("x/a.cu", b"facts of a"),
