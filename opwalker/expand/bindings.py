@@ -165,7 +165,9 @@ class BindingReader:
             if holder is None:
                 continue
             owner[number] = holder
-            line = call.line if origin is None else origin[1]
+            # A call may be wrapped: the line that names the op is the one a reader looks for.
+            named = self._files.view(path).blanked.line(call.argument_offsets[0]) if origin is None and call.argument_offsets else call.line
+            line = named if origin is None else origin[1]
             condition = facts.conditions[call.condition if origin is None else origin[2]]
             if call.method == "def_submodule" and holder[0].kind == "pybind11":
                 self._submodule(path, call, handles, holder[0])

@@ -7,6 +7,7 @@ where does this text stand, what does the reader see there.
 from __future__ import annotations
 
 from opwalker.expand.files import Files
+from opwalker.expand.macros import KNOWN
 from opwalker.expand.preprocess import Expanded, Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
@@ -48,7 +49,13 @@ class Body:
     def origin(self, offset: int) -> tuple[str, int]:
         """``(path, line)`` of where the text at an offset stands."""
         path, position, _ = self.expanded.origin(offset)
+        if path == KNOWN:
+            return self.path, self.use_line(offset)
         return path, self._files.view(path).blanked.line(position)
+
+    def code(self, path: str) -> str:
+        """The text of a file that holds part of this body, comments blanked; of bundled macros, nothing."""
+        return self._files.view(path).blanked.code if path != KNOWN else ""
 
     def use_line(self, offset: int) -> int:
         """The line of the function's own file on which the text at an offset takes effect."""
@@ -67,27 +74,25 @@ class Body:
 class Bodies:
     """Reads bodies once per translation unit."""
 
-    def __init__(self, files: Files, preprocessor: Preprocessor) -> None:
+    def __init__(self, files: Files, preprocessor: Preprocessor, device_preprocessor: Preprocessor | None = None) -> None:
         self.files = files
         self._preprocessor = preprocessor
+        self._device_preprocessor = device_preprocessor or preprocessor
         self._bodies: dict[tuple[str, int, str], Body] = {}
 
     def of(self, candidate: Candidate, root: str) -> Body:
         """The body of a function as the unit that begins at ``root`` reads it."""
         function = candidate.function
-        return self.span(candidate.path, function.body_start, function.body_end, root, function,
-                         self._scope(candidate))
+        return self.span(candidate.path, function.body_start, function.body_end, root, function, function.scope)
 
     def span(self, path: str, start: int, end: int, root: str, function: Function | None, scope: tuple[str, ...]) -> Body:
         """The body in ``[start, end)`` of a file, braces included."""
         key = (path, start, root)
         found = self._bodies.get(key)
         if found is None:
-            expanded = self._preprocessor.span(path, start, end, root)
+            on_device = function is not None and ("global" in function.flags or "device" in function.flags)
+            reader = self._device_preprocessor if on_device else self._preprocessor
+            expanded = reader.span(path, start, end, root)
             found = Body(path, root, function, expanded, read_body(expanded.text), self.files, scope)
             self._bodies[key] = found
         return found
-
-    @staticmethod
-    def _scope(candidate: Candidate) -> tuple[str, ...]:
-        return candidate.function.scope

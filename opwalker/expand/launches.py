@@ -10,6 +10,7 @@ from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.resolve import accepts
 from opwalker.expand.terminals import LAUNCH_CALLS, terminal_kind
 from opwalker.facts.cpp_body import argument_spans
+from opwalker.facts.cpp_heads import match_angle, split_commas
 from opwalker.model.body import CallFact, LaunchFact, Span2
 from opwalker.model.reach import KernelRef, LaunchSite
 from opwalker.model.walk import Gap, PathStep, Span, Terminal
@@ -123,8 +124,22 @@ class LaunchReader:
         if chain:
             style = f"macro:{style}"
         distinct = {(k.path, k.function.offset) for k in found}
+        arguments = self._written_arguments(body, anchor) or found[0].template_arguments
         return LaunchSite(found, expression, (path, line), style, grid, block, shared, stream, steps,
-                          "matched" if len(distinct) == 1 else "possible", use, tuple(e.name for e in chain))
+                          "matched" if len(distinct) == 1 else "possible", use, tuple(e.name for e in chain), arguments)
+
+    @staticmethod
+    def _written_arguments(body: Body, anchor: int) -> tuple[str, ...]:
+        """The template arguments that stand behind the kernel's name in the source: a macro's own parameters in its body."""
+        path, position, _ = body.expanded.origin(anchor)
+        code = body.code(path)
+        name = re.compile(r"\w+\s*").match(code, position)
+        if name is None or name.end() >= len(code) or code[name.end()] != "<" or code.startswith("<<<", name.end()):
+            return ()
+        close = match_angle(code, name.end())
+        if close < 0:
+            return ()
+        return tuple(" ".join(code[a:b].replace("\\\n", " ").split()) for a, b in split_commas(code, name.end() + 1, close - 1))
 
 
 def _by_arity(found: tuple[KernelRef, ...], count: int | None) -> tuple[KernelRef, ...]:

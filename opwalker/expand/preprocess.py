@@ -25,7 +25,8 @@ KEPT_PREFIXES = ("TORCH_CHECK", "STD_TORCH_CHECK", "TORCH_INTERNAL_ASSERT", "TVM
 @dataclass(frozen=True, slots=True)
 class Expansion:
     """One macro use: which macro, where it is used (offset within the file of the token that names it), which
-    definition held, and the expansion its name was written in (0: the span itself)."""
+    definition held, and the expansion its name was written in (0: the span itself). ``applied_in`` is the expansion that
+    its closing parenthesis was written in: a macro that is passed as an argument is named here and applied there."""
 
     id: int
     name: str
@@ -34,6 +35,7 @@ class Expansion:
     definition: MacroChoice
     arguments: tuple[str, ...] | None
     outermost_pos: int
+    applied_in: int = 0
 
 
 class Expanded:
@@ -220,7 +222,7 @@ class _Run:
         else:
             hidden = (name.hidden & closing.hidden) | {event.name}
         spelled = tuple(spell(a) for a in arguments) if arguments is not None else None
-        entry = Expansion(len(self.expansions) + 1, event.name, name.pos, name.expansion, choice, spelled, self._position(name))
+        entry = Expansion(len(self.expansions) + 1, event.name, name.pos, name.expansion, choice, spelled, self._position(name), closing.expansion)
         self.expansions.append(entry)
         body = self._preprocessor.body(choice)
         bound = self._bind(event, arguments)

@@ -8,6 +8,7 @@ that several definitions fit is followed into each and marked ``possible``.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame, template_parameters
@@ -219,9 +220,13 @@ class Follower:
     def _launch(self, frame: Frame, body: Body, site: LaunchSite | Terminal | Gap | None) -> None:
         del body, frame
         if isinstance(site, LaunchSite):
-            key = (site.place, site.used_at, site.expression, tuple((k.path, k.function.offset) for k in site.kernels),
-                   site.steps[-1] if site.steps else None)
-            self._launches.setdefault(key, site)
+            # A macro's body stands once in the source however often its branches repeat it: one launch for a reader.
+            key = (site.place, site.used_at, tuple(sorted({(k.path, k.function.offset) for k in site.kernels})),
+                   site.steps[-1])
+            held = self._launches.get(key)
+            if held is not None:
+                site = replace(held, kernels=tuple(dict.fromkeys((*held.kernels, *site.kernels))))
+            self._launches[key] = site
         elif isinstance(site, Terminal):
             self._terminals.setdefault((site.kind, site.name, site.file, site.line), site)
         elif isinstance(site, Gap):

@@ -77,9 +77,13 @@ def visible(scope: tuple[str, ...]) -> tuple[str, ...]:
 class Resolver:
     """Finds definitions for names, in one configuration."""
 
-    def __init__(self, index: Index, macros: MacroTable, builds_of: Callable[[str], tuple[str, ...] | None]) -> None:
+    def __init__(
+        self, index: Index, macros: MacroTable, builds_of: Callable[[str], tuple[str, ...] | None],
+        device_macros: MacroTable | None = None,
+    ) -> None:
         self._index = index
         self._macros = macros
+        self._device_macros = device_macros or macros
         self._builds_of = builds_of
         self._build = macros.configuration.build
         self._memo: dict[tuple, Resolution] = {}
@@ -90,7 +94,9 @@ class Resolver:
         """Whether the configured build can read a definition at all."""
         facts = self._index.facts(path)
         terms = facts.conditions[function.condition]
-        if terms and self._macros.truth(path, terms, function.offset, path) is False:
+        on_device = "global" in function.flags or "device" in function.flags
+        macros = self._device_macros if on_device else self._macros
+        if terms and macros.truth(path, terms, function.offset, path) is False:
             return False
         builds = self._builds_of(path)
         return builds is None or self._build in builds

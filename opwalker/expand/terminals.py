@@ -40,7 +40,7 @@ _TABLE: tuple[tuple[str, re.Pattern[str]], ...] = (
         r"MemAdvise|MemPool|MemcpyBatch)\w*\Z|(?:::)?cu(?:Mem|Ipc)\w*\Z|(?:::)?hipMem\w*\Z|(?:std::)?mem(?:cpy|set|move)\Z")),
     ("torch", re.compile(
         r"(?:::)?(?:at|torch|torch::stable|torch::headeronly)::(?:_?[a-z]\w*)\Z|"
-        r"(?:::)?(?:aoti_torch_\w+|torch_call_dispatcher)\Z")),
+        r"(?:::)?(?:aoti_torch_(?:call_dispatcher|aten_\w+|cuda_\w+|cpu_\w+|copy_|zero_|clone\w*|empty\w*|new_\w+)|torch_call_dispatcher)\Z")),
 )
 _TORCH_NOT = frozenset(
     "dtype device kCUDA kCPU kFloat size sizes stride elementSize get_device checkedNArg make_optional nullopt "

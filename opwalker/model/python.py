@@ -40,12 +40,12 @@ class PyFunction:
 
 @dataclass(frozen=True, slots=True)
 class PyClass:
-    """A class with the texts of its bases."""
+    """A class with the texts of its bases and the names of the methods that its own body defines."""
 
     qualname: str
     line: int
-    end_line: int
     bases: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class LaunchSite:
     certainty: str
     used_at: Place | None
     macros: tuple[str, ...]
-    condition: str | None = None
+    template_arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

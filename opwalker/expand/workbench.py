@@ -1,0 +1,90 @@
+"""The tools of the expand stage set up for a tree: one set a build, made when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from opwalker.expand.bindings import BindingReader, Bindings
+from opwalker.expand.bodies import Bodies
+from opwalker.expand.configuration import configuration
+from opwalker.expand.files import Files
+from opwalker.expand.known import known_macros
+from opwalker.expand.macros import MacroTable
+from opwalker.expand.preprocess import Preprocessor
+from opwalker.expand.reach import Follower
+from opwalker.expand.resolve import Resolver
+from opwalker.link.index import Index
+from opwalker.model.build import Define
+
+
+@dataclass(frozen=True, slots=True)
+class BuildView:
+    """What is known of the builds of a tree.
+
+    ``builds_of`` gives the kinds of build that compile a file (None: nothing says), ``names_of`` what
+    ``TORCH_EXTENSION_NAME`` can stand for in it, ``defines_of`` the macros that a build sets.
+    """
+
+    builds_of: Callable[[str], tuple[str, ...] | None]
+    names_of: Callable[[str], Sequence[str]]
+    defines_of: Callable[[str], Sequence[Define]]
+
+
+class Unit:
+    """The tools for one build."""
+
+    def __init__(self, index: Index, files: Files, builds: BuildView, build: str, asked: Sequence[tuple[str, str | None]]) -> None:
+        defines = builds.defines_of(build)
+        self.build = build
+        self.macros = MacroTable(index, configuration(build, False, defines, asked), known_macros())
+        self.device_macros = MacroTable(index, configuration(build, True, defines, asked), known_macros())
+        self.preprocessor = Preprocessor(files, self.macros)
+        self.device_preprocessor = Preprocessor(files, self.device_macros)
+        self.resolver = Resolver(index, self.macros, builds.builds_of, self.device_macros)
+        self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)
+        self._index = index
+
+    def follower(self) -> Follower:
+        """A fresh follower for one entry point."""
+        return Follower(self._index, self.resolver, self.bodies)
+
+
+class Workbench:
+    """A tree with everything that reads it."""
+
+    def __init__(self, index: Index, builds: BuildView, build: str = "cuda", asked: Sequence[tuple[str, str | None]] = ()) -> None:
+        self.index = index
+        self.builds = builds
+        self.build = build
+        self.files = Files(index)
+        self._asked = tuple(asked)
+        self._units: dict[str, Unit] = {}
+        self._bindings: Bindings | None = None
+
+    def unit(self, build: str | None = None) -> Unit:
+        """The tools for a build; the one that was asked for by default."""
+        name = build or self.build
+        if name not in self._units:
+            self._units[name] = Unit(self.index, self.files, self.builds, name, self._asked)
+        return self._units[name]
+
+    def bindings(self) -> Bindings:
+        """Every registration of the tree, read once."""
+        if self._bindings is None:
+            unit = self.unit()
+            self._bindings = BindingReader(
+                self.index, self.files, unit.macros, unit.preprocessor, self.builds.names_of).read()
+        return self._bindings
+
+    def builds_at(self, path: str, terms: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The kinds of build that read a place: those of its file for which its condition is not false."""
+        from opwalker.model.build import BUILDS
+
+        named = self.builds.builds_of(path)
+        if not terms:
+            return named
+        kept = tuple(b for b in (named or BUILDS) if self.unit(b).macros.truth(path, terms, 0, path) is not False)
+        if named is None and len(kept) == len(BUILDS):
+            return None
+        return kept

@@ -1,0 +1,48 @@
+"""The index's view of the store: facts decoded on demand, texts read through the source stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from opwalker.link.store import Store
+from opwalker.model.cpp import CppFacts
+
+
+class StoredFacts:
+    """Facts of C++/CUDA files out of a ``Store``. ``read_text`` gives a file's text by path."""
+
+    LANGUAGES = ("cuda", "cpp")
+
+    def __init__(self, store: Store, producer: str, read_text: Callable[[str], str]) -> None:
+        self._store = store
+        self._producer = producer
+        self._read_text = read_text
+        self._decoder = msgspec.msgpack.Decoder(CppFacts)
+
+    def cpp_paths(self) -> Sequence[str]:
+        """Every C++/CUDA file, sorted."""
+        return sorted(self._store.paths(self.LANGUAGES))
+
+    def cpp_facts(self, path: str) -> CppFacts | None:
+        """The facts of one file, None for a path that is not in the tree."""
+        digest = self._store.digest_of(path)
+        blob = self._store.facts(digest, "cpp", self._producer) if digest else None
+        return self._decoder.decode(blob) if blob is not None else None
+
+    def text(self, path: str) -> str:
+        """The file's text."""
+        return self._read_text(path)
+
+    def paths_of(self, name: str, kinds: Sequence[str]) -> Sequence[str]:
+        """Files in which ``name`` is one of ``kinds``, sorted."""
+        return sorted(self._store.paths_of(name, kinds))
+
+    def paths_with(self, kind: str) -> Sequence[str]:
+        """Files that hold any name of a kind, sorted."""
+        return sorted(self._store.paths_with(kind))
+
+    def names_of_kind(self, kind: str) -> Iterable[str]:
+        """All names of a kind."""
+        return {name for name, _ in self._store.names_of_kind(kind)}

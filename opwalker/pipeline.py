@@ -1,0 +1,261 @@
+"""The whole flow on one page: a source opened, indexed, joined, and asked.
+
+``source → facts → link → expand → views``. Every command of the program calls one function here; nothing here decides
+how an answer looks. Answers are kept in the store by what they depend on: the tree's digest, this program's code, and
+the question.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from opwalker.errors import InputError
+from opwalker.model.source import FileEntry, SourceRoot
+from opwalker.model.walk import Gap, KernelsResult, Op, OpsResult, SourceInfo, Walk
+
+Progress = Callable[[int, int | None, str], None] | None
+Say = Callable[[str], None] | None
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What every command shares."""
+
+    source: str | None = None
+    build: str = "cuda"
+    defines: tuple[tuple[str, str | None], ...] = ()
+    archs: tuple[str, ...] = ()
+    jobs: int | None = None
+    cache: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpsTable:
+    """All ops of a tree and the gaps met while they were read."""
+
+    ops: tuple[Op, ...]
+    gaps: tuple[Gap, ...]
+
+
+@functools.lru_cache(maxsize=1)
+def _program() -> str:
+    """A digest of this program's own files: answers of other code are not used again."""
+    from opwalker import resources
+
+    state = hashlib.blake2b(digest_size=8)
+    for folder in (Path(__file__).parent, resources.folder("grammars")):
+        for parent, folders, files in os.walk(folder):
+            folders.sort()
+            if parent.endswith("__pycache__"):
+                continue
+            for name in sorted(files):
+                if name.endswith((".py", ".lark", ".scm", ".h")):
+                    found = os.stat(os.path.join(parent, name))
+                    state.update(f"{name}:{found.st_size}:{found.st_mtime_ns};".encode())
+    return state.hexdigest()
+
+
+class Session:
+    """One source, indexed. Later stages are made when an answer is not at hand."""
+
+    def __init__(self, options: Options, progress: Progress = None, say: Say = None) -> None:
+        from opwalker.facts import registry
+        from opwalker.indexing import index
+        from opwalker.link.store import Store
+        from opwalker.source.cache import cache_root
+        from opwalker.source.opened import open_source
+
+        self.options = options
+        self.progress = progress
+        self.say = say or (lambda text: None)
+        cache = options.cache or cache_root()
+        self.root: SourceRoot = open_source(options.source, cache=cache, progress=progress)
+        if self.root.note:
+            self.say(self.root.note)
+        self.store = Store.open(self.root, cache / "facts", self.say)
+        told = (lambda stage, done, total: progress(done, total, stage)) if progress else None
+        self.report = index(self.root, self.store, jobs=options.jobs, progress=told)
+        self._producers = registry.producers(registry.REGISTRY)
+        self.source = SourceInfo(self.root.name, self.root.version, self.root.revision)
+
+    @functools.cached_property
+    def workbench(self):
+        """The tools that read the tree, for the build asked for."""
+        from opwalker.expand.workbench import Workbench
+        from opwalker.joining import build_view
+        from opwalker.link.fact_store import StoredFacts
+        from opwalker.link.index import Index
+
+        index = Index(StoredFacts(self.store, self._producers["cpp"], self.text))
+        return Workbench(index, build_view(self), self.options.build, self.options.defines)
+
+    def text(self, path: str) -> str:
+        """A file's text, as the source stage reads it."""
+        from opwalker.source.read import read
+
+        row = self.store.known().get(path) if not hasattr(self, "_known") else self._known.get(path)
+        if row is None:
+            self._known = self.store.known()
+            row = self._known.get(path)
+        if row is None:
+            return ""
+        return read(self.root.path, FileEntry(path, row[0], row[1], row[2])).text
+
+    def kept(self, question: str, kind: type[T], answer: Callable[[], T]) -> T:
+        """The answer to a question, from the store when nothing that it depends on has changed."""
+        # The folder is part of the key as little as the time is: only what was read and what read it.
+        about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
+        key = f"{question}|{about}|{self.store.tree_digest()}|{_program()}"
+        blob = self.store.result(key)
+        if blob is not None:
+            try:
+                return msgspec.msgpack.decode(blob, type=kind)
+            except msgspec.MsgspecError:
+                pass
+        found = answer()
+        self.store.put_result(key, msgspec.msgpack.encode(found))
+        return found
+
+    def ops(self) -> OpsTable:
+        """All ops of the tree."""
+        return self.kept("ops", OpsTable, self._read_ops)
+
+    def _read_ops(self) -> OpsTable:
+        from opwalker.joining import python_ops
+        from opwalker.views.ops import OpsView
+
+        return OpsTable(*OpsView(self.workbench, python_ops(self)).build())
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+
+def list_ops(
+    options: Options, *, kind: str | None = None, namespace: str | None = None, progress: Progress = None, say: Say = None,
+) -> OpsResult:
+    """Every op of a source."""
+    session = Session(options, progress, say)
+    table = session.ops()
+    chosen = tuple(op for op in table.ops if _chosen(op, kind, namespace))
+    return OpsResult(source=session.source, ops=chosen, gaps=table.gaps,
+                     files_read=sum(count for _, count in session.report.files), looked_for=LOOKED_FOR)
+
+
+#: What a registration can be, in words, for an answer that is empty.
+LOOKED_FOR = (
+    "TORCH_LIBRARY and its family", "STABLE_TORCH_LIBRARY", "torch.library in Python", "PYBIND11_MODULE", "TVM-FFI exports",
+)
+
+
+def _chosen(op: Op, kind: str | None, namespace: str | None) -> bool:
+    if kind is not None and op.kind != kind:
+        return False
+    return namespace is None or op.name.startswith((f"{namespace}::", f"{namespace}."))
+
+
+def walk(options: Options, name: str, *, instances: bool = False, progress: Progress = None, say: Say = None) -> Walk:
+    """The walk of one op."""
+    del instances  # every answer holds them; the text form shows counts first
+    session = Session(options, progress, say)
+    return session.kept(f"walk:{name}", Walk, lambda: _walk(session, name))
+
+
+def _walk(session: Session, name: str) -> Walk:
+    from opwalker.views.names import find_op
+    from opwalker.views.walk import WalkView
+
+    op = find_op(session.ops().ops, name, session.options.build)
+    if op is None:
+        raise _not_found(session, name)
+    return WalkView(session.workbench, session.source).walk(op)
+
+
+def _not_found(session: Session, name: str) -> InputError:
+    """What a user needs to know when nothing registers a name: who calls it, what was seen instead."""
+    from opwalker.joining import python_calls
+    from opwalker.views.names import nearest, spellings
+
+    ops = session.ops().ops
+    wanted = spellings(name)[0]
+    evidence = []
+    calls = python_calls(session).get(wanted, ())
+    if calls:
+        evidence.append("called at " + ", ".join(f"{c.file}:{c.line}" for c in calls[:3]))
+    namespaces = sorted({op.name.split("::")[0] for op in ops if "::" in op.name})
+    if "::" in wanted or calls:
+        evidence.append(f"namespaces seen: {', '.join(namespaces[:12]) or 'none'}")
+    message = f"no registration of `{wanted}` in the indexed roots"
+    if evidence:
+        message += f" ({'; '.join(evidence)})"
+    near = nearest((op.name for op in ops), name)
+    return InputError(message, f"nearest: {', '.join(near)}" if near else "`opwalker ops` lists what there is")
+
+
+def kernels(
+    options: Options, op: str | None = None, *, instances: bool = False, progress: Progress = None, say: Say = None,
+) -> KernelsResult:
+    """Every kernel of a source, or those that one op reaches."""
+    del instances
+    session = Session(options, progress, say)
+    return session.kept(f"kernels:{op}", KernelsResult, lambda: _kernels(session, op))
+
+
+def _kernels(session: Session, name: str | None) -> KernelsResult:
+    from opwalker.views.kernels import list_kernels
+    from opwalker.views.names import find_op
+
+    ops = session.ops().ops
+    only = find_op(ops, name, session.options.build) if name is not None else None
+    if name is not None and only is None:
+        raise _not_found(session, name)
+    return list_kernels(session.workbench, session.source, ops, only, session.progress)
+
+
+def build_index(options: Options, *, progress: Progress = None, say: Say = None) -> Any:
+    """Index a source; the report of what was read."""
+    return Session(options, progress, say).report
+
+
+def dump(options: Options, stage: str, path: str | None = None, *, progress: Progress = None, say: Say = None) -> object:
+    """One stage's product as it is: ``source`` (the files), ``facts`` of a path, ``index`` (names and includes)."""
+    session = Session(options, progress, say)
+    if stage == "source":
+        return {"root": session.root, "files": [
+            {"path": p, "size": r[0], "language": r[2], "digest": r[3]} for p, r in sorted(session.store.known().items())]}
+    if stage == "facts":
+        return _dump_facts(session, path)
+    index = session.workbench.index
+    return {
+        "bindings": session.workbench.bindings().bindings,
+        "includes": {p: [found for _, found in index.includes(p)] for p in sorted(index.paths)},
+        "names": {kind: sorted(index.names_of_kind(kind)) for kind in ("kernel", "function", "macro", "class", "alias")},
+    }
+
+
+def _dump_facts(session: Session, path: str | None) -> object:
+    from opwalker.facts import registry
+    from opwalker.views.names import nearest
+
+    known = session.store.known()
+    if path is None or path not in known:
+        near = nearest(known, path or "")
+        raise InputError(f"no file {path!r} in the source", f"nearest: {', '.join(near)}" if near else None)
+    out = {}
+    for extractor in registry.REGISTRY.all().values():
+        blob = session.store.facts(known[path][3], extractor.kind, session._producers[extractor.kind])
+        if blob is not None:
+            out[extractor.kind] = msgspec.msgpack.decode(blob)
+    return {"path": path, "facts": out}
+
+
+__all__: Sequence[str] = ("Options", "Session", "build_index", "dump", "kernels", "list_ops", "walk")

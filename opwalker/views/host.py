@@ -1,0 +1,133 @@
+"""What a host function's body says about its tensors: sizes, strides, checks, guards, streams.
+
+In: a body. Out: a ``Host``, in source order. Names are those of public tensor interfaces; nothing is inferred beyond
+what a line says.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.resolve import Candidate
+from opwalker.expand.workbench import Workbench
+from opwalker.model.body import CallFact, LocalFact
+from opwalker.model.walk import (
+    CheckFact, ContiguousFact, GuardFact, Host, ParameterFact, SizeFact, StreamFact,
+)
+from opwalker.views.ops import shown_condition, signature_text
+from opwalker.views.shapes import ShapeReader
+
+_SIZE = re.compile(r"(?:\.|->)\s*(?:size|sizes|numel|dim|element_size|itemsize|nbytes|sym_size|sym_sizes|sym_numel|ndim)\s*\(")
+_STRIDE = re.compile(r"(?:\.|->)\s*(?:stride|strides|sym_stride|sym_strides)\s*\(")
+_CHECK = re.compile(
+    r"(?:STD_)?TORCH_(?:CHECK\w*|INTERNAL_ASSERT\w*)|TVM_FFI_(?:I?CHECK\w*)|AT_ASSERT\w*|C10_CUDA_CHECK|AT_CUDA_CHECK|assert|"
+    r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
+_NO_CHECK = re.compile(r"(?:C10|AT|STD)_\w*(?:CUDA|HIP)\w*_CHECK\w*|\w*KERNEL_LAUNCH_CHECK|CUDA_?CHECK\w*|HIP_?CHECK\w*|check_\w+")
+_GUARD = re.compile(r"(?:Optional)?(?:CUDA|HIP|Device|Stream|HIPMasquerading|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z|\w*Guard\Z")
+_STREAM_CALL = re.compile(r"(?:getCurrent(?:CUDA|HIP)?Stream\w*|get_current(?:_cuda)?_stream\w*|getStreamFromPool|getDefaultCUDAStream|"
+                          r"aoti_torch_get_current_cuda_stream|TVMFFIEnvGetStream|get_stream)\Z")
+_NARROW = re.compile(r"(?:const\s+)?(?:unsigned(?:\s+int)?|int|int32_t|uint32_t|short|unsigned short|int16_t|uint16_t)(?:\s+const)?\Z")
+_CONTIGUOUS = re.compile(r"(?:contiguous|is_contiguous)\Z")
+
+
+def read_host(workbench: Workbench, candidate: Candidate, body: Body, argument_names: tuple[str, ...]) -> Host:
+    """The facts of a host function. ``argument_names`` are the schema's, joined by place."""
+    function = candidate.function
+    view = workbench.files.view(candidate.path)
+    shapes = ShapeReader(view)
+    parameters = []
+    for number, parameter in enumerate(function.parameters):
+        shape = shapes.of_parameter(candidate.path, function, number)
+        name = argument_names[number] if len(argument_names) == len(function.parameters) else None
+        parameters.append(ParameterFact(parameter.name, parameter.type, name, *shape))
+    return Host(
+        name=function.qualified_name, file=candidate.path, line=function.line, end_line=function.end_line,
+        parameters=tuple(parameters), signature=signature_text(candidate),
+        condition=shown_condition(workbench.index.facts(candidate.path).conditions[function.condition]),
+        **body_facts(body))
+
+
+def body_facts(body: Body) -> dict[str, tuple]:
+    """Sizes, strides, checks, guards, streams and contiguous calls of a body, as fields of ``Host``."""
+    return {
+        "sizes": tuple(_sizes(body, _SIZE, _STRIDE)),
+        "strides": tuple(_sizes(body, _STRIDE, None)),
+        "checks": tuple(_checks(body)),
+        "guards": tuple(_guards(body)),
+        "streams": tuple(_streams(body)),
+        "contiguous_calls": tuple(_contiguous(body)),
+    }
+
+
+def _sizes(body: Body, pattern: re.Pattern[str], unless: re.Pattern[str] | None) -> list[SizeFact]:
+    out: dict[tuple, SizeFact] = {}
+    for local in body.facts.locals:
+        if local.value is None or local.type in ("using", "namespace", "using namespace"):
+            continue
+        if body.lambda_at(local.value) is not None:
+            continue
+        value = _value(body, local)
+        if not pattern.search(value) or (unless is not None and unless.search(value) and not _SIZE.search(value)):
+            continue
+        line = body.use_line(local.start)
+        kind = local.type.replace("static ", "").strip()
+        out.setdefault((local.name, line), SizeFact(local.name, value, kind, bool(_NARROW.match(kind)), line))
+    return list(out.values())
+
+
+def _value(body: Body, local: LocalFact) -> str:
+    text = body.written(local.value)
+    return text[1:-1].strip() if text[:1] in "({" and text[-1:] in ")}" else text
+
+
+def _checks(body: Body) -> list[CheckFact]:
+    out: dict[tuple, CheckFact] = {}
+    for call in body.facts.calls:
+        if call.receiver is not None or not _CHECK.match(call.simple) or _NO_CHECK.match(call.simple) or not call.arguments:
+            continue
+        condition = body.written(call.arguments[0])
+        message = ", ".join(body.written(a) for a in call.arguments[1:]) or None
+        line = body.use_line(call.start)
+        out.setdefault((call.simple, condition, line), CheckFact(call.simple, condition, message, line))
+    return list(out.values())
+
+
+def _guards(body: Body) -> list[GuardFact]:
+    out: dict[tuple, GuardFact] = {}
+    for local in body.facts.locals:
+        kind = re.sub(r"\b(?:const|static|auto|constexpr)\b", "", local.type).strip()
+        bare = re.sub(r"<.*", "", kind, flags=re.DOTALL).split("::")[-1].strip()
+        if not _GUARD.match(bare) or "lock" in bare.lower():
+            continue
+        of = _value(body, local) if local.value else None
+        line = body.use_line(local.start)
+        out.setdefault((kind, line), GuardFact(kind, of, line))
+    return list(out.values())
+
+
+def _streams(body: Body) -> list[StreamFact]:
+    out: dict[tuple, StreamFact] = {}
+    for call in body.facts.calls:
+        if _STREAM_CALL.match(call.simple):
+            value = body.written((call.start, call.end))
+            line = body.use_line(call.start)
+            out.setdefault((value, line), StreamFact(value, line))
+    return list(out.values())
+
+
+def _contiguous(body: Body) -> list[ContiguousFact]:
+    out: dict[tuple, ContiguousFact] = {}
+    for call in body.facts.calls:
+        if call.receiver is not None and call.simple == "contiguous":
+            tensor = body.written(call.receiver)
+        elif call.receiver is None and call.name.endswith("::contiguous") and call.arguments:
+            tensor = body.written(call.arguments[0])
+        else:
+            continue
+        line = body.use_line(call.start)
+        out.setdefault((tensor, line), ContiguousFact(tensor, line))
+    return list(out.values())
+
+
+__all__ = ["CallFact", "body_facts", "read_host"]

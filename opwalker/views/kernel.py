@@ -1,0 +1,114 @@
+"""What a kernel says: parameters with shapes, shared memory, barriers, atomics, assembly, and whom it calls.
+
+In: a kernel's definition. Out: ``Kernel``, in source order.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.workbench import Unit, Workbench
+from opwalker.facts.cpp_heads import split_commas
+from opwalker.model.cpp import Function
+from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
+from opwalker.views.ops import shown_condition
+from opwalker.views.shapes import ShapeReader
+
+_BARRIER = re.compile(
+    r"__syncthreads\w*|__syncwarp|__threadfence\w*|(?:\w+::)*this_grid|sync|barrier_\w+|\w*barrier\w*|mbarrier\w*|cp_async_wait\w*|"
+    r"cp_async_fence|cluster_sync\w*|cluster_arrive\w*|cluster_wait\w*|cudaGridDependencySynchronize|cudaTriggerProgrammaticLaunchCompletion|"
+    r"griddepcontrol\w*|__builtin_amdgcn_s_barrier")
+_ATOMIC = re.compile(r"atomic[A-Z]\w*|__hip_atomic_\w+|(?:atom|red)_\w+|fetch_(?:add|sub|or|and|xor|min|max)|atomicAdd_system|compare_exchange\w*")
+_VECTOR = re.compile(
+    r"reinterpret_cast\s*<\s*(?:const\s+|volatile\s+)*(?:u?(?:int|short|char|long|longlong|float|double|half|bfloat16|nv_bfloat16|__half|__nv_bfloat16)[1-8]\w*|"
+    r"__nv_bfloat162|half2|uint4|int4|float4|\w*[vV]ec\w*(?:\s*<[^<>]*>)?|\w*Pack\w*(?:\s*<[^<>]*>)?|u?int64_t|u?int128_t|uint32_t)\s*(?:const\s*)?\*\s*(?:__restrict__\s*)?>")
+_SHARED = re.compile(r"\b__shared__\b")
+
+
+def read_kernel(workbench: Workbench, unit: Unit, path: str, function: Function, root: str) -> Kernel:
+    """The facts of one kernel, read in the unit that launches it."""
+    candidate = Candidate(path, function)
+    body = unit.bodies.of(candidate, root)
+    shapes = ShapeReader(workbench.files.view(path))
+    parameters = tuple(
+        ParameterFact(p.name, p.type, None, *shapes.of_parameter(path, function, number))
+        for number, p in enumerate(function.parameters))
+    template = function.template or ""
+    bounds = next((re.sub(r"^__launch_bounds__\s*\(|\)\s*$", "", a) for a in function.attributes if "__launch_bounds__" in a), None)
+    return Kernel(
+        name=function.qualified_name, file=path, line=function.line, end_line=function.end_line,
+        template_parameters=tuple(" ".join(template[a:b].split()) for a, b in split_commas(template)),
+        parameters=parameters, launch_bounds=bounds, shared_memory=_shared(body),
+        if_constexpr=tuple(_constexpr(body)), barriers=tuple(_barriers(body)), atomics=tuple(_atomics(body)),
+        inline_asm=tuple(_asm(body)), vector_accesses=tuple(_vectors(body)),
+        device_functions=_device_functions(unit, body, root),
+        condition=shown_condition(workbench.index.facts(path).conditions[function.condition]))
+
+
+def _shared(body: Body) -> tuple[str, ...]:
+    out: dict[str, None] = {}
+    for local in body.facts.locals:
+        if _SHARED.search(local.type):
+            kind = " ".join(_SHARED.sub("", local.type).replace("extern", "").replace("static", "").split())
+            array = kind.find("[")
+            name = f"{kind[:array].strip()} {local.name}{kind[array:]}" if array >= 0 else f"{kind} {local.name}"
+            out[("extern " if "extern" in local.type else "") + name] = None
+    return tuple(out)
+
+
+def _constexpr(body: Body) -> list[ConstexprFact]:
+    out: dict[tuple, ConstexprFact] = {}
+    for block in body.facts.blocks:
+        if block.kind == "if constexpr" and block.condition is not None:
+            text, line = body.written(block.condition).strip(), body.use_line(block.condition[0])
+            out.setdefault((text, line), ConstexprFact(text, line))
+    return list(out.values())
+
+
+def _barriers(body: Body) -> list[BarrierFact]:
+    out: dict[tuple, BarrierFact] = {}
+    for call in body.facts.calls:
+        if _BARRIER.fullmatch(call.simple) and (call.receiver is None or call.simple in ("sync", "arrive_and_wait", "wait")):
+            text, line = body.written((call.start, call.end)), body.use_line(call.start)
+            out.setdefault((text, line), BarrierFact(text, line))
+    return list(out.values())
+
+
+def _atomics(body: Body) -> list[TextFact]:
+    out: dict[tuple, TextFact] = {}
+    for call in body.facts.calls:
+        if _ATOMIC.fullmatch(call.simple):
+            text, line = body.written((call.start, call.end)), body.use_line(call.start)
+            out.setdefault((text, line), TextFact(text, line))
+    return list(out.values())
+
+
+def _asm(body: Body) -> list[TextFact]:
+    out: dict[tuple, TextFact] = {}
+    for span in body.facts.asm:
+        literals = re.findall(r'"((?:[^"\\]|\\.)*)"', body.expanded.full[span[0]:span[1]].split(":", 1)[0])
+        text = " ".join("".join(literals).replace("\\n", " ").replace("\\t", " ").split())
+        line = body.use_line(span[0])
+        out.setdefault((text, line), TextFact(text, line))
+    return list(out.values())
+
+
+def _vectors(body: Body) -> list[TextFact]:
+    out: dict[tuple, TextFact] = {}
+    for match in _VECTOR.finditer(body.expanded.full):
+        text, line = " ".join(match.group().split()), body.use_line(match.start())
+        out.setdefault((text, line), TextFact(text, line))
+    return list(out.values())
+
+
+def _device_functions(unit: Unit, body: Body, root: str) -> tuple[str, ...]:
+    """Functions of the tree that the body calls, by qualified name, in the order of their first call."""
+    out: dict[str, None] = {}
+    context = Context(body.path, root, body.context.scope, body.context.usings, body.context.aliases)
+    for call in body.facts.calls:
+        if call.receiver is None and call.simple not in body.locals:
+            for candidate in unit.resolver.function(call.name, context, len(call.arguments), kernel=False).candidates:
+                out[candidate.function.qualified_name] = None
+    return tuple(out)

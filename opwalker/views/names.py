@@ -1,0 +1,69 @@
+"""What a user typed, as an op of the tree: spellings understood, ambiguity and misspelling answered with candidates."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+
+from opwalker.errors import InputError
+from opwalker.model.walk import Op
+
+_TORCH_OPS = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?\Z")
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """Full names that a text can stand for: ``torch.ops.ns.op.overload`` is ``ns::op.overload``."""
+    match = _TORCH_OPS.match(name)
+    if match:
+        namespace, op, overload = match.groups()
+        if overload and overload != "default":
+            return (f"{namespace}::{op}.{overload}",)
+        return (f"{namespace}::{op}",)
+    return (name,)
+
+
+def last_part(name: str) -> str:
+    """The op's own name: without namespace, module and overload."""
+    if "::" in name:
+        return name.rsplit("::", 1)[1].split(".", 1)[0]
+    return name.rsplit(".", 1)[-1]
+
+
+def find_op(ops: Sequence[Op], name: str, build: str) -> Op | None:
+    """The op that a name means; None when no op fits. Raises InputError with the candidates when several do."""
+    by_name = {op.name: op for op in ops}
+    for spelling in spellings(name):
+        if spelling in by_name:
+            return by_name[spelling]
+    wanted = spellings(name)[0]
+    if "::" in wanted:
+        # `ns::op` with overloads only, or `ns::op.default`.
+        base = wanted.removesuffix(".default")
+        found = [op for op in ops if op.name == base or op.name.startswith(base + ".")]
+    else:
+        found = [op for op in ops if last_part(op.name) == wanted or op.name.endswith("." + wanted)]
+    if len(found) > 1:
+        here = [op for op in found if _in_build(op, build)]
+        found = here or found
+    if len(found) > 1:
+        raise InputError(f"{name} is ambiguous", "it can be " + ", ".join(op.name for op in found[:12]))
+    return found[0] if found else None
+
+
+def _in_build(op: Op, build: str) -> bool:
+    places = (*op.defs, *op.impls)
+    return not places or any(p.builds is None or build in p.builds for p in places)
+
+
+def nearest(names: Iterable[str], name: str, count: int = 5) -> list[str]:
+    """Names that look like ``name``: full ones for a full name, otherwise by their own part."""
+    everything = list(dict.fromkeys(names))
+    wanted = spellings(name)[0]
+    found = difflib.get_close_matches(wanted, everything, count, 0.6)
+    by_part: dict[str, list[str]] = {}
+    for full in everything:
+        by_part.setdefault(last_part(full), []).append(full)
+    for part in difflib.get_close_matches(last_part(wanted), by_part, count, 0.6):
+        found += by_part[part]
+    return list(dict.fromkeys(found))[:count]

@@ -1,0 +1,164 @@
+"""Every op of a tree: definitions and implementations of one name joined, whatever binding they came by.
+
+In: bindings read from C++, registrations read from Python. Out: ``Op`` values sorted by name, and gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.workbench import Workbench
+from opwalker.model.binding import Binding
+from opwalker.model.walk import Gap, HostRef, Op, OpDef, OpImpl, PythonRef, Span
+from opwalker.notation.condition_parse import parse_condition
+from opwalker.notation.condition_terms import condition_text
+from opwalker.notation.op_schema import SchemaError, arguments_of, parse_schema, returns_of
+from opwalker.notation.schema_text import normalise_schema_text
+
+
+@dataclass(frozen=True, slots=True)
+class PythonOps:
+    """What the Python side adds: ops registered there, fakes and calls of any op, by op name."""
+
+    ops: tuple[Op, ...] = ()
+    fakes: dict[str, tuple[PythonRef, ...]] | None = None
+    calls: dict[str, tuple[PythonRef, ...]] | None = None
+    gaps: tuple[Gap, ...] = ()
+
+
+def shown_condition(terms: Sequence[str]) -> str | None:
+    """A preprocessor condition as the contract spells it."""
+    return condition_text(parse_condition(term) for term in terms) if terms else None
+
+
+class OpsView:
+    """Joins bindings into ops."""
+
+    def __init__(self, workbench: Workbench, python: PythonOps) -> None:
+        self._workbench = workbench
+        self._python = python
+        self._gaps: list[Gap] = []
+
+    def build(self) -> tuple[tuple[Op, ...], tuple[Gap, ...]]:
+        """All ops and all gaps, in a stable order."""
+        read = self._workbench.bindings()
+        by_name: dict[str, list[Binding]] = {}
+        for binding in read.bindings:
+            by_name.setdefault(binding.name, []).append(binding)
+        self._join_overloads(by_name)
+        ops = {name: self._op(name, found) for name, found in by_name.items()}
+        for op in self._python.ops:
+            ops[op.name] = self._merged(ops[op.name], op) if op.name in ops else op
+        fakes, calls = self._python.fakes or {}, self._python.calls or {}
+        for name, op in ops.items():
+            base = name.split(".", 1)[0] if "::" in name else name
+            ops[name] = replace(
+                op, fake=tuple(dict.fromkeys((*op.fake, *fakes.get(name, ()), *(fakes.get(base, ()) if base != name else ())))),
+                python=tuple(dict.fromkeys((*op.python, *calls.get(name, ()))))
+                or tuple(calls.get(base, ()) if base != name else ()))
+        gaps = dict.fromkeys((*read.gaps, *self._gaps, *self._python.gaps))
+        return tuple(ops[name] for name in sorted(ops)), tuple(gaps)
+
+    @staticmethod
+    def _join_overloads(by_name: dict[str, list[Binding]]) -> None:
+        """``impl("f")`` belongs to ``def("f.default(…)")``; an impl of a bare name with one overload goes to it."""
+        for name in list(by_name):
+            if "::" in name and name.endswith(".default"):
+                by_name.setdefault(name.removesuffix(".default"), []).extend(by_name.pop(name))
+
+    def _op(self, name: str, bindings: list[Binding]) -> Op:
+        definitions = [b for b in bindings if b.role == "def"]
+        schema = None
+        signature = None
+        arguments: tuple = ()
+        returns: tuple = ()
+        for binding in definitions:
+            if binding.schema is None:
+                continue
+            text = normalise_schema_text(binding.schema)
+            if schema is None:
+                schema = text
+            try:
+                parsed = parse_schema(text)
+                if not arguments and not returns:
+                    arguments, returns = arguments_of(parsed), returns_of(parsed)
+            except SchemaError as error:
+                self._gaps.append(Gap("bad-schema", Span(binding.path, binding.line, binding.line),
+                                      f"{name}: {error} in `{text}`"))
+        impls = tuple(self._impl(b, len(arguments) if schema else None) for b in bindings if b.role == "impl")
+        if schema is None:
+            signature = next((s for s in (self._signature(b) for b in bindings if b.function) if s), None)
+        return Op(
+            name=name, kind=bindings[0].kind, schema=schema, signature=signature, arguments=arguments, returns=returns,
+            tags=tuple(dict.fromkeys(t for b in bindings for t in b.tags)),
+            defs=tuple(dict.fromkeys(self._def(b) for b in definitions)), impls=tuple(dict.fromkeys(impls)))
+
+    def _def(self, binding: Binding) -> OpDef:
+        return OpDef(binding.path, binding.line, shown_condition(binding.condition),
+                     self._workbench.builds_at(binding.path, binding.condition), binding.target)
+
+    def _impl(self, binding: Binding, arity: int | None) -> OpImpl:
+        builds = self._workbench.builds_at(binding.path, binding.condition)
+        condition = shown_condition(binding.condition)
+        function = binding.function
+        if function is None:
+            return OpImpl(binding.key, None, binding.path, binding.line, condition, None, builds, "proved")
+        if function.lambda_span is not None:
+            line = self._workbench.files.view(binding.path).blanked.line
+            start, end = function.lambda_span
+            return OpImpl(binding.key, function.name, binding.path, binding.line, condition,
+                          HostRef(binding.path, line(start), line(end - 1)), builds, "proved")
+        hosts = hosts_of(self._workbench, binding, arity)
+        if not hosts:
+            self._gaps.append(Gap("no-body", Span(binding.path, binding.line, binding.line),
+                                  f"{binding.name}: {function.name} is bound here, but its body is not in the source"))
+            return OpImpl(binding.key, function.name, binding.path, binding.line, condition, None, builds, "proved")
+        host = hosts[0].function
+        return OpImpl(binding.key, function.name, binding.path, binding.line, condition,
+                      HostRef(hosts[0].path, host.line, host.end_line), builds,
+                      "proved" if len(hosts) == 1 else "possible")
+
+    def _signature(self, binding: Binding) -> str | None:
+        hosts = hosts_of(self._workbench, binding, None) if binding.function.lambda_span is None else ()
+        if not hosts:
+            return None
+        return signature_text(hosts[0])
+
+    @staticmethod
+    def _merged(left: Op, right: Op) -> Op:
+        """One op that both languages register."""
+        return replace(
+            left, schema=left.schema or right.schema, signature=left.signature or right.signature,
+            arguments=left.arguments or right.arguments, returns=left.returns or right.returns,
+            tags=tuple(dict.fromkeys((*left.tags, *right.tags))), defs=(*left.defs, *right.defs),
+            impls=(*left.impls, *right.impls), fake=(*left.fake, *right.fake), python=(*left.python, *right.python))
+
+
+def signature_text(candidate: Candidate) -> str:
+    """A function's C++ signature on one line."""
+    function = candidate.function
+    parameters = ", ".join(f"{p.type} {p.name}".strip() for p in function.parameters)
+    return f"{function.return_type} {function.qualified_name}({parameters})".strip()
+
+
+def hosts_of(workbench: Workbench, binding: Binding, arity: int | None) -> tuple[Candidate, ...]:
+    """The definitions that a binding's function can mean, in the build that the binding belongs to."""
+    function = binding.function
+    if function is None or function.lambda_span is not None:
+        return ()
+    unit = workbench.unit(build_for(workbench, binding))
+    context = Context(binding.path, binding.path, binding.scope)
+    found = unit.resolver.function(function.name, context, None, kernel=False).candidates
+    if len(found) > 1:
+        wanted = function.arity if function.arity is not None else arity
+        fitting = tuple(c for c in found if wanted is not None and len(c.function.parameters) == wanted)
+        found = fitting or found
+    return found
+
+
+def build_for(workbench: Workbench, binding: Binding) -> str:
+    """The build to read a binding's function in: the one asked for where the binding is in it."""
+    builds = workbench.builds_at(binding.path, binding.condition)
+    return workbench.build if not builds or workbench.build in builds else builds[0]
