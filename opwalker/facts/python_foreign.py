@@ -22,10 +22,15 @@ _LOOKED_UP = re.compile(r"\bgetattr\([ \t]*((?:self\.|cls\.)?\w+)[ \t]*,[ \t]*(?
 _OWN = frozenset({"argtypes", "restype", "errcheck", "_handle", "_name"})
 
 
+def may_be_foreign(text: str) -> bool:
+    """Whether a text loads a C library at all."""
+    return "CDLL(" in text or "LoadLibrary(" in text or "PyDLL(" in text
+
+
 def foreign_names(layout: Layout) -> tuple[PyForeign, ...]:
     """The C names that a file looks up, in source order."""
     text = layout.text
-    if "CDLL" not in text and "LoadLibrary" not in text and "PyDLL" not in text:
+    if not may_be_foreign(text):
         return ()
     found: dict[tuple[int, str], PyForeign] = {}
     libraries: set[str] = set()

@@ -1,383 +1,114 @@
 """The full facts of a Python file: ops called and handed on, registrations, wrappers and calls of them.
 
 In: a file's text, and the names that other files want looked for. Out: ``PyFacts``, which depend on these two alone.
-Only the functions of interest are parsed with their bodies. Names are not resolved across files here.
+Text that holds only plain calls is not parsed; of the rest only the functions of interest are. Names are not resolved
+across files here.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import replace
 
-from opwalker.facts import python_steps
-from opwalker.facts.python_foreign import foreign_names
-from opwalker.facts.python_light import located_imports
-from opwalker.facts.python_layout import SIGNATURE_END, Head, Layout
-from opwalker.facts.python_needles import Finder, Needles, occurrences, telling_imports
-from opwalker.facts.python_ops import OpReader
-from opwalker.facts.python_tree import (
-    Node,
-    Tree,
-    chain_from,
-    class_of,
-    function_of,
-    is_called,
-    line_of,
-    place_of,
-    plain,
-    text_of,
-)
-from opwalker.model.python import (
-    PyCall,
-    PyClass,
-    PyExpr,
-    PyFacts,
-    PyFunction,
-    PyImport,
-    PyStep,
-)
-from opwalker.model.source import Problem, SourceFile
+from opwalker.facts.python_foreign import foreign_names, may_be_foreign
+from opwalker.facts.python_layout import Layout
+from opwalker.facts.python_light import located_imports, mentions_ops
+from opwalker.facts.python_needles import Finder, may_matter, plan
+from opwalker.facts.python_quick import Quick
+from opwalker.facts.python_reader import Reader
+from opwalker.model.python import PyFacts
+from opwalker.model.source import SourceFile
 from opwalker.notation.python_imports import parse_import
 
-_WIDE = re.compile(r"[^\x00-\x7f]+")
-_ASSIGNMENT = re.compile(r"(?:\A|\n)[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=(?!=)")
-_SELF = ("self", "cls", "super()")
+
+def full(source: SourceFile, watch: Iterable[str] = (), known: PyFacts | None = None) -> PyFacts:
+    """The full facts of ``source``; ``watch`` are names as ``link.python_scope.needed`` asks for them. Never raises.
+
+    With ``known``, the facts of the same text for fewer names, only the further names are looked for; the result is the
+    same.
+    """
+    if known is None:
+        return _read(source, set(watch), mentions_ops(source.text))
+    fresh = set(watch) - set(known.watched)
+    return _merged(known, _read(source, fresh, False)) if fresh else known
 
 
-def full(source: SourceFile, watch: Iterable[str] = ()) -> PyFacts:
-    """The full facts of ``source``; ``watch`` are names as ``link.python_scope.needed`` asks for them. Never raises."""
-    watched = tuple(sorted(set(watch)))
+def _read(source: SourceFile, watch: set[str], mentions: bool) -> PyFacts:
+    needles = plan(source.text, watch, mentions)
+    nothing = PyFacts(watched=tuple(sorted(watch | needles.implied)), problems=source.problems)
+    if not may_matter(source.text, needles) and not (mentions and may_be_foreign(source.text)):
+        return nothing
     layout = Layout(source.text)
-    imports = telling_imports(source.text)
-    needles = Finder(layout, imports, watched).find()
-    foreign = foreign_names(layout)
-    if not needles.anything and not foreign:
-        return PyFacts(watched=watched, problems=source.problems)
-    reader = _Reader(layout, needles)
+    Finder(layout, needles).find()
+    foreign = foreign_names(layout) if mentions else ()
+    if not needles.anything:
+        return replace(nothing, foreign=foreign)
+    quick = Quick(layout, needles)
+    if not needles.wanted and quick.read():
+        return replace(quick_facts(quick), foreign=foreign, watched=nothing.watched, problems=source.problems)
+    reader = Reader(layout, needles)
     reader.read()
-    return reader.facts(watched, source.problems, foreign)
+    return replace(_sorted(reader.facts(source.problems)), foreign=foreign, watched=nothing.watched)
 
 
-class _Reader:
-    """Reads one file. ``read`` fills the lists, ``facts`` freezes them."""
-
-    def __init__(self, layout: Layout, needles: Needles) -> None:
-        self.layout = layout
-        self.needles = needles
-        self.text = self._skeleton()
-        self.tree = Tree(self.text)
-        if self.tree.faulty and self.text != layout.text:
-            self.text = layout.text
-            self.tree = Tree(self.text)
-        self._wide: list[int] | None = None
-        self._extra: list[int] = []
-        self._assignments: dict[str, list[int]] | None = None
-        self.calls: dict[tuple[int, int], PyCall] = {}
-        self.steps: dict[PyStep, None] = {}
-        self.functions: dict[tuple[str, int], PyFunction] = {}
-        self.classes: dict[tuple[str, int], PyClass] = {}
-        self.imports: list[PyImport] = []
-        self.ops = OpReader(self.tree, self.byte_of, self.text)
-        self._bodies: set[int] = set()
-
-    def _skeleton(self) -> str:
-        layout, needles = self.layout, self.needles
-        return layout.skeleton(lambda head: self._inside(head, needles.kept), lambda head: head.start in needles.signed)
-
-    def _inside(self, head: Head, starts: set[int]) -> bool:
-        return head.start in starts
-
-    def byte_of(self, place: int) -> int:
-        """The byte offset of a character of the text that was parsed."""
-        if len(self.tree.data) == len(self.text):
-            return place
-        if self._wide is None:
-            self._wide, self._extra, extra = [], [0], 0
-            for found in _WIDE.finditer(self.text):
-                extra += len(found.group().encode("utf-8", "surrogatepass")) - len(found.group())
-                self._wide.append(found.end())
-                self._extra.append(extra)
-        return place + self._extra[bisect_right(self._wide, place)]
-
-    def node_at(self, place: int) -> Node | None:
-        return self.tree.node_at(self.byte_of(place))
-
-    def read(self) -> None:
-        """Everything, in the order in which one thing needs another."""
-        needles = self.needles
-        self.ops.read(needles.roots)
-        for head in needles.heads:
-            self._calls_of(head, occurrences(self.text, head))
-        for dotted in needles.dotted:
-            self._calls_of(dotted, occurrences(self.text, dotted))
-        for name in needles.names:
-            self._calls_of(name, occurrences(self.text, name))
-        for name in needles.methods:
-            self._method_calls(name)
-        self._read_registrations()
-        self._read_wanted()
-        self._read_imports()
-
-    def _calls_of(self, word: str, places: Iterable[int]) -> None:
-        """The calls whose callee begins with ``word``."""
-        for place in places:
-            node = self.node_at(place)
-            if node is None or node.type != "identifier":
-                continue
-            chain = chain_from(node)
-            callee = plain(chain)
-            if is_called(chain) and (callee == word or callee.startswith(f"{word}.")):
-                self._add_call(chain, callee, text_of(node))
-
-    def _method_calls(self, name: str) -> None:
-        """The calls of ``name`` through ``self``, ``cls``, ``super()`` or a name."""
-        for place in occurrences(self.text, name, True):
-            node = self.node_at(place)
-            parent = node.parent if node is not None else None
-            if node is None or parent is None or parent.type != "attribute" or not is_called(parent):
-                continue
-            owner = parent.child_by_field_name("object")
-            if owner is None or owner == node:
-                continue
-            text = plain(owner)
-            if text in _SELF or owner.type == "identifier":
-                self._add_call(parent, f"{text}.{name}", text)
-
-    def _add_call(self, chain: Node, callee: str, head: str) -> None:
-        place = place_of(chain)
-        if head not in _SELF and any(head in self.tree.bound_in(function) for function in place.functions):
-            return
-        self.calls[chain.start_byte, chain.end_byte] = PyCall(callee, line_of(chain), place.function)
-        for function in place.functions:
-            self._add_function(function)
-
-    def _add_function(self, definition: Node, signed: bool = False) -> PyFunction:
-        found = function_of(definition, signed)
-        key = (found.qualname, found.line)
-        known = self.functions.get(key)
-        if known is None or (signed and not known.signed):
-            self.functions[key] = found
-        if found.method_of is not None:
-            self._add_class_around(definition)
-        return found
-
-    def _add_class_around(self, definition: Node) -> None:
-        parent = definition.parent
-        while parent is not None and parent.type != "class_definition":
-            parent = parent.parent
-        if parent is not None:
-            found = class_of(parent)
-            self.classes[found.qualname, found.line] = found
-
-    # -- registrations
-
-    def _read_registrations(self) -> None:
-        places = [at for word in self.needles.registrars for at in occurrences(self.text, word)]
-        if self.needles.library_use is not None:
-            places += [found.start() + 1 for found in self.needles.library_use.finditer(self.text)]
-        if not places:
-            return
-        for place in sorted(places):
-            node = self.node_at(place)
-            if node is None or node.type != "identifier":
-                continue
-            surroundings = place_of(node)
-            if surroundings.functions:
-                self._read_body(surroundings.functions[-1])
-            else:
-                self._read_statement(node)
-        self._close_over_names()
-
-    def _read_statement(self, node: Node) -> None:
-        for step in python_steps.steps_at(node):
-            self.steps[step] = None
-        statement = python_steps.statement_around(node)
-        if statement.type == "decorator" and statement.parent is not None:
-            definition = statement.parent.child_by_field_name("definition")
-            if definition is not None and definition.type == "function_definition":
-                for step in python_steps.decorate_steps(definition):
-                    self.steps[step] = None
-                self._add_function(definition, True)
-
-    def _read_body(self, definition: Node) -> None:
-        """All steps of an outermost function, and of what it relies on in its class."""
-        if definition.id in self._bodies:
-            return
-        self._bodies.add(definition.id)
-        steps, nested = python_steps.steps_in(definition)
-        for step in [*python_steps.decorate_steps(definition), *steps]:
-            self.steps[step] = None
-        found = self._add_function(definition, True)
-        for inner in nested:
-            self._add_function(inner, True)
-        if found.method_of is None:
-            return
-        wanted = {"__init__"} | {name for step in steps for name in _self_names(step.value)}
-        owner = definition.parent
-        while owner is not None and owner.type != "class_definition":
-            owner = owner.parent
-        body = owner.child_by_field_name("body") if owner is not None else None
-        for child in body.named_children if body is not None else []:
-            inner_definition = child.child_by_field_name("definition") if child.type == "decorated_definition" else child
-            if inner_definition is not None and inner_definition.type == "function_definition":
-                named = inner_definition.child_by_field_name("name")
-                if named is not None and text_of(named) in wanted:
-                    self._read_body(inner_definition)
-
-    def _close_over_names(self) -> None:
-        """The definitions of names that the steps use: assignments, functions and classes of this file."""
-        pending = {name for step in self.steps for name in _names(step.value)}
-        seen: set[str] = set()
-        while pending:
-            name = pending.pop()
-            if name not in seen:
-                seen.add(name)
-                pending |= self._define(name)
-
-    def _define(self, name: str) -> set[str]:
-        """Record the definitions of a module-level name; the names that they use in turn."""
-        used: set[str] = set()
-        for place in self._assigned().get(name, ()):
-            node = self.node_at(place)
-            if node is not None and node.type == "identifier" and not place_of(node).functions:
-                for step in python_steps.steps_at(node):
-                    self.steps[step] = None
-                    used.update(_names(step.value))
-        for head in self.layout.named(name):
-            around = self.layout.around(head.start)[1:]
-            if head.is_class:
-                self._define_class(head)
-            elif not any(not other.is_class for other in around):
-                self._add_signature(head, around)
-        return used
-
-    def _assigned(self) -> dict[str, list[int]]:
-        """Where each name is assigned at the start of a line, inside functions or not."""
-        if self._assignments is None:
-            self._assignments = {}
-            for found in _ASSIGNMENT.finditer(self.text):
-                self._assignments.setdefault(found.group(1), []).append(found.start(1))
-        return self._assignments
-
-    def _define_class(self, head: Head) -> None:
-        place = self._place_in_text(head)
-        node = self.node_at(place) if place is not None else None
-        while node is not None and node.type != "class_definition":
-            node = node.parent
-        if node is not None:
-            found = class_of(node)
-            self.classes[found.qualname, found.line] = found
-
-    def _place_in_text(self, head: Head) -> int | None:
-        """Where a head of the file stands in the text that was parsed: lines agree, offsets do not."""
-        line = self.layout.text.count("\n", 0, head.start)
-        start = 0
-        for _ in range(line):
-            start = self.text.find("\n", start) + 1
-        return start + head.indent
-
-    def _add_signature(self, head: Head, around: list[Head]) -> None:
-        line = self.layout.text.count("\n", 0, head.start) + 1
-        qualname = ".".join([*(other.name for other in reversed(around)), head.name])
-        known = self.functions.get((qualname, line))
-        if known is not None and known.signed:
-            return
-        end = self.layout.end_of(head)
-        text = self.layout.text
-        start = head.start + head.indent
-        close = SIGNATURE_END.search(text, start, end)
-        tree = Tree(f"{text[start : close.end()]} pass\n") if close else Tree(text[start:end])
-        if tree.faulty:
-            tree = Tree(text[start:end])
-        definition = next((node for node in tree.root.named_children if node.type == "function_definition"), None)
-        if definition is None:
-            return
-        found = function_of(definition, True)
-        last = line + text.count("\n", head.start, head.start + len(text[head.start : end].rstrip()))
-        owner = ".".join(other.name for other in reversed(around)) or None
-        decorators = known.decorators if known is not None else ()
-        self.functions[qualname, line] = PyFunction(
-            qualname, line, last, found.parameters, found.returns, decorators, owner, True
+def quick_facts(quick: Quick) -> PyFacts:
+    """What was read without parsing, frozen and in source order."""
+    used = {call.callee.split(".", 1)[0] for call in quick.calls.values()}
+    for found in quick.classes.values():
+        used |= {base.split(".", 1)[0].split("[", 1)[0] for base in found.bases}
+    used |= {use.text.split(".", 1)[0] for use in quick.op_calls.values()}
+    imports = []
+    for place, written in located_imports(quick.text):
+        bound = [one for one in parse_import(written) if one.name == "*" or one.alias.split(".", 1)[0] in used]
+        if bound and not quick.layout.in_string(place):
+            around = quick.layout.around(place)
+            inner = next((at for at, head in enumerate(around) if not head.is_class), None)
+            scope = ".".join(head.name for head in reversed(around[inner:])) if inner is not None else None
+            line = quick.line_of(place)
+            imports += [replace(one, line=line, scope=scope) for one in bound]
+    return _sorted(
+        PyFacts(
+            imports=tuple(imports),
+            functions=tuple(quick.functions.values()),
+            classes=tuple(quick.classes.values()),
+            op_calls=tuple(quick.op_calls.values()),
+            calls=tuple(quick.calls.values()),
         )
+    )
 
-    def _read_wanted(self) -> None:
-        for name in self.needles.wanted:
-            pending, seen = {name}, set()
-            while pending:
-                current = pending.pop()
-                if current not in seen:
-                    seen.add(current)
-                    pending |= self._define(current)
 
-    # -- the rest
+def _sorted(facts: PyFacts) -> PyFacts:
+    return replace(
+        facts,
+        imports=tuple(sorted(facts.imports, key=lambda one: (one.line, one.alias))),
+        functions=tuple(sorted(facts.functions, key=lambda one: (one.line, one.qualname))),
+        classes=tuple(sorted(facts.classes, key=lambda one: (one.line, one.qualname))),
+        op_calls=tuple(sorted(facts.op_calls, key=lambda one: (one.line, one.text))),
+        calls=tuple(sorted(facts.calls, key=lambda one: (one.line, one.callee))),
+        aliases=tuple(sorted(facts.aliases, key=lambda one: (one.line, one.name))),
+        steps=tuple(sorted(facts.steps, key=lambda one: (one.line, one.end_line))),
+    )
 
-    def _read_imports(self) -> None:
-        used = {call.callee.split(".", 1)[0] for call in self.calls.values()}
-        used |= {call.callee for call in self.calls.values()}
-        used |= {name for step in self.steps for name in _names(step.value)}
-        used |= self.needles.wanted
-        for found in self.classes.values():
-            used |= {base.split(".", 1)[0].split("[", 1)[0] for base in found.bases}
-        used |= {use.text.split(".", 1)[0] for use in self.ops.uses.values()}
-        for place, written in located_imports(self.text):
-            bound = [one for one in parse_import(written) if one.name == "*" or one.alias.split(".", 1)[0] in used]
-            if not bound:
-                continue
-            node = self.node_at(place + len(self.text[place : place + 200]) - len(self.text[place : place + 200].lstrip()))
-            if node is None or node.type not in ("import", "from"):
-                continue
-            scope, line = place_of(node).function, line_of(node)
-            self.imports += [PyImport(one.module, one.name, one.alias, one.level, line, scope) for one in bound]
 
-    def facts(self, watched: tuple[str, ...], problems: tuple[Problem, ...], foreign: tuple[object, ...]) -> PyFacts:
-        """What was read, frozen and in source order."""
-        for definition in self.ops.functions.values():
-            self._add_function(definition)
-        if self.tree.faulty:
-            problems = (*problems, self._syntax_problem())
-        return PyFacts(
-            imports=tuple(self.imports),
-            functions=tuple(sorted(self.functions.values(), key=lambda one: (one.line, one.qualname))),
-            classes=tuple(sorted(self.classes.values(), key=lambda one: one.line)),
-            op_calls=tuple(sorted(self.ops.uses.values(), key=lambda one: (one.line, one.text))),
-            calls=tuple(sorted(self.calls.values(), key=lambda one: (one.line, one.callee))),
-            aliases=tuple(sorted(self.ops.aliases, key=lambda one: (one.line, one.name))),
-            steps=tuple(sorted(self.steps, key=lambda one: (one.line, one.end_line))),
-            foreign=foreign,
-            watched=watched,
-            problems=problems,
+def _merged(known: PyFacts, more: PyFacts) -> PyFacts:
+    """Both facts of one text in one, each thing once; of two readings of a function the one with the signature."""
+    functions = {(one.qualname, one.line): one for one in known.functions}
+    for one in more.functions:
+        if one.signed or (one.qualname, one.line) not in functions:
+            functions[one.qualname, one.line] = one
+    return _sorted(
+        PyFacts(
+            imports=tuple(dict.fromkeys([*known.imports, *more.imports])),
+            functions=tuple(functions.values()),
+            classes=tuple({(one.qualname, one.line): one for one in [*more.classes, *known.classes]}.values()),
+            op_calls=tuple(dict.fromkeys([*known.op_calls, *more.op_calls])),
+            calls=tuple(dict.fromkeys([*known.calls, *more.calls])),
+            aliases=tuple(dict.fromkeys([*known.aliases, *more.aliases])),
+            steps=tuple(dict.fromkeys([*known.steps, *more.steps])),
+            foreign=known.foreign or more.foreign,
+            watched=tuple(sorted({*known.watched, *more.watched})),
+            problems=tuple(dict.fromkeys([*known.problems, *more.problems])),
         )
-
-    def _syntax_problem(self) -> Problem:
-        node = self.tree.root
-        while True:
-            inner = next((child for child in node.children if child.has_error or child.is_missing), None)
-            if inner is None or node.type == "ERROR":
-                break
-            node = inner
-        return Problem("syntax", "part of this file does not parse as Python", line_of(node), node.start_point[1] + 1)
+    )
 
 
-def _names(value: PyExpr) -> set[str]:
-    """The bare names in an expression."""
-    found: set[str] = set()
-    pending = [value]
-    while pending:
-        one = pending.pop()
-        if one.kind == "name":
-            found.add(one.text)
-        pending.extend(one.items)
-    return found
-
-
-def _self_names(value: PyExpr) -> set[str]:
-    """The ``x`` of every ``self.x`` in an expression."""
-    found: set[str] = set()
-    pending = [value]
-    while pending:
-        one = pending.pop()
-        if one.kind == "attr" and one.items and one.items[0].kind == "name" and one.items[0].text in _SELF:
-            found.add(one.text)
-        pending.extend(one.items)
-    return found

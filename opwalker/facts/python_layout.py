@@ -64,6 +64,11 @@ class Layout:
         at = bisect_right(self._string_starts, place) - 1
         return at >= 0 and self._string_starts[at] < place < self._string_ends[at]
 
+    def string_end_before(self, place: int) -> int:
+        """Where the last triple-quoted string before ``place`` ends, 0 where there is none."""
+        at = bisect_right(self._string_starts, place) - 1
+        return self._string_ends[at] if at >= 0 else 0
+
     def _find_heads(self) -> list[Head]:
         text, found = self.text, []
         for keyword, is_class in (("def ", False), ("class ", True)):

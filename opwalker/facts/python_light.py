@@ -12,16 +12,7 @@ from opwalker.model.python import PyLight
 from opwalker.model.source import SourceFile
 
 #: A file without any of these neither uses nor registers an op, unless it imports a name from one that does.
-MENTIONS = (
-    "torch.ops",
-    "torch.library",
-    "Library(",
-    "custom_op(",
-    "triton_op(",
-    "register_fake",
-    "impl_abstract",
-    "CDLL(",
-)
+MENTIONS = ("torch.ops", "torch.library", "Library(", "custom_op(", "CDLL(")
 _FROM_TORCH = re.compile(r"from[ \t]+torch[ \t]+import\b[^\n]*(?:\(|\b(?:ops|library|_library)\b)")
 _TORCH_RENAMED = re.compile(r"import[ \t]+torch[ \t]+as[ \t]+(\w+)")
 _COMMENT = re.compile(r"#[^\n]*")
@@ -29,15 +20,17 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 def light(source: SourceFile) -> PyLight:
     """The imports of ``source`` and whether it mentions ops. Never raises."""
-    text = source.text
-    mentions = any(word in text for word in MENTIONS)
-    if not mentions:
-        if "torch import" in text:
-            mentions = _FROM_TORCH.search(text) is not None
-        if not mentions and "torch as " in text:
-            renamed = _TORCH_RENAMED.search(text)
-            mentions = renamed is not None and f"{renamed.group(1)}.ops" in text
-    return PyLight(import_statements(text), mentions, source.problems)
+    return PyLight(import_statements(source.text), mentions_ops(source.text), source.problems)
+
+
+def mentions_ops(text: str) -> bool:
+    """Whether a text uses or registers ops by itself, as far as words can tell."""
+    if any(word in text for word in MENTIONS):
+        return True
+    if "torch import" in text and _FROM_TORCH.search(text):
+        return True
+    renamed = _TORCH_RENAMED.search(text) if "torch as " in text else None
+    return renamed is not None and f"{renamed.group(1)}.ops" in text
 
 
 def import_statements(text: str) -> tuple[str, ...]:
@@ -103,6 +96,7 @@ def _plain(statement: str) -> list[str]:
     if "(" in statement or "\\" in statement or ")" in statement:
         statement = statement.replace("(", " ").replace(")", " ").replace("\\", " ")
     if ";" not in statement:
-        return [" ".join(statement.split())]
+        whole = " ".join(statement.split())
+        return [whole] if " " in whole else []
     parts = (" ".join(part.split()) for part in statement.split(";"))
     return [part for part in parts if part.startswith(("from ", "import "))]

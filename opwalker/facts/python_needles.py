@@ -1,8 +1,8 @@
 """Which places of a Python text matter, found by looking for words.
 
-In: a text, its layout and the names that other files want looked for. Out: ``Needles``: the words to look at once the
-text is parsed, and the outermost functions that must be parsed with their bodies. It follows callers inside the file for
-two levels, and helpers of registration for three, by name alone: too much may be kept, never too little.
+In: a text, its layout and the names that other files want looked for. Out: ``Needles``: the words to look at, the places
+where they were found, and the outermost functions that must be parsed with their bodies. Callers inside the file are
+followed for two levels and helpers of registration for three, by name alone: too much may be found, never too little.
 """
 
 from __future__ import annotations
@@ -20,10 +20,14 @@ from opwalker.notation.python_imports import parse_import
 CALLER_LEVELS = 2
 HELPER_LEVELS = 3
 
-_WORD = re.compile(r"\w")
 _RESULT = re.compile(r"[\w.]*\(")
-_CALLED = re.compile(r"[ \t]*\(")
+CALLED = re.compile(r"[ \t]*\(")
 _ASSIGNED = re.compile(r"[ \t]*((?:self\.|cls\.)?[A-Za-z_]\w*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)[ \t]*(?::[^=\n]+)?=(?!=)")
+#: A line that ends so goes on in the next one.
+_OPENED = re.compile(r"(?:[(\[{,=\\]|\b(?:or|and|if|else))[ \t\r]*(?:#[^\n]*)?\Z")
+#: Calls that hand their first argument on.
+_TRANSPARENT = ("getattr", "staticmethod")
+_FARTHEST_BACK = 400
 #: Uses of a ``Library`` object, and of what ``custom_op`` returns.
 LIBRARY_USE = re.compile(
     r"\.(?:define|impl|fallback|_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)[ \t]*\("
@@ -35,7 +39,10 @@ _REGISTERING = frozenset(
     {"Library", "define", "impl", "custom_op", "triton_op", "register_fake", "impl_abstract", "register_kernel"}
     | {"register_autograd"}
 )
+#: Imported names that are looked at before it is known what they are, which saves reading their file twice.
 _REGISTRAR_LIKE = re.compile(r"custom_op(?!s)")
+_OPS_LIKE = re.compile(r"_ops\b")
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
@@ -44,21 +51,30 @@ class Needles:
 
     ``roots`` spell ``torch.ops`` or something below it (``{"ops": "torch.ops"}``); ``names`` are bare names of functions
     and classes, ``methods`` names reached through ``self`` or a class, ``heads`` aliases of modules whose attributes are
-    called, ``dotted`` exact spellings. ``registrars`` are words whose statement takes part in a registration.
-    ``kept`` are starts of functions to parse whole, ``signed`` of those of which the signature is enough.
+    called, ``dotted`` the wanted attributes of a name (``""`` among them: a class here has the name as its base). ``registrars`` are words whose statement takes part in a
+    registration. ``kept`` are starts of functions to parse whole, ``signed`` of those of which the signature is enough.
+    ``hits`` are places of words that may be calls; ``registering`` says that some places must be parsed. ``implied`` are
+    names looked for without being asked, spelled as they would be asked for.
     """
 
     roots: dict[str, str] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     methods: set[str] = field(default_factory=set)
     heads: set[str] = field(default_factory=set)
-    dotted: set[str] = field(default_factory=set)
+    dotted: dict[str, set[str]] = field(default_factory=dict)
     registrars: set[str] = field(default_factory=set)
     library_use: re.Pattern[str] | None = None
     kept: set[int] = field(default_factory=set)
     signed: set[int] = field(default_factory=set)
     wanted: set[str] = field(default_factory=set)
-    anything: bool = False
+    hits: dict[int, str] = field(default_factory=dict)
+    registering: bool = False
+    implied: set[str] = field(default_factory=set)
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to read."""
+        return bool(self.hits or self.registering or self.wanted)
 
 
 def occurrences(text: str, words: str, attribute: bool = False) -> Iterator[int]:
@@ -67,112 +83,160 @@ def occurrences(text: str, words: str, attribute: bool = False) -> Iterator[int]
     size = len(words)
     while at >= 0:
         before, after = text[at - 1 : at] if at else "", text[at + size : at + size + 1]
-        if not _is_word(after) and (attribute or before != ".") and not _is_word(before):
+        if not is_word(after) and (attribute or before != ".") and not is_word(before):
             yield at
         at = text.find(words, at + size)
 
 
-def _is_word(character: str) -> bool:
+def is_word(character: str) -> bool:
+    """Whether a character (or nothing) can be part of a name."""
     return character == "_" or character.isalnum()
 
 
-def telling_imports(text: str) -> list[PyImport]:
+def _telling_imports(text: str) -> Iterator[PyImport]:
     """The names that imports bind to torch or to what looks like a helper of registration, wherever they stand."""
-    return [
-        bound
-        for statement in import_statements(text)
-        if "torch" in statement or _REGISTRAR_LIKE.search(statement)
-        for bound in parse_import(statement)
-    ]
+    for statement in import_statements(text):
+        if "torch" in statement or "custom_op" in statement or "_ops" in statement:
+            yield from parse_import(statement)
+
+
+def plan(text: str, watch: Iterable[str], mentions: bool) -> Needles:
+    """What to look for in a text: the watched names, and with ``mentions`` all that concerns ops by itself."""
+    needles = Needles()
+    if mentions:
+        needles.roots["torch.ops"] = "torch.ops"
+        for bound in _telling_imports(text):
+            _take_import(needles, bound)
+        if "torch.library." in text:
+            words = {f"torch.library.{name}" for name in _REGISTERING if f"library.{name}" in text}
+            needles.registrars.update(words)
+    for entry in watch:
+        _take_watch(needles, entry)
+    if needles.dotted:
+        bases = _base_words(text)
+        for owner, methods in needles.dotted.items():
+            if owner in bases:
+                methods.add("")
+    return needles
+
+
+def _base_words(text: str) -> set[str]:
+    """The words in the heads of all classes."""
+    found: set[str] = set()
+    at = text.find("class ")
+    while at >= 0:
+        end = text.find(":", at)
+        if end < 0:
+            break
+        found.update(_WORD.findall(text[at : min(end, at + 400)]))
+        at = text.find("class ", at + 6)
+    return found
+
+
+def _take_import(needles: Needles, bound: PyImport) -> None:
+    whole = bound.module if bound.name is None else f"{bound.module}.{bound.name}"
+    if bound.level or bound.module.split(".", 1)[0] != "torch":
+        if bound.name is not None and _REGISTRAR_LIKE.search(bound.name):
+            needles.registrars.add(bound.alias)
+            needles.implied.add(f"reg:{bound.alias}")
+        elif _OPS_LIKE.search(bound.name or bound.module):
+            needles.heads.add(bound.alias)
+            needles.implied.add(f"call:{bound.alias}.*")
+    elif whole == "torch" and bound.alias != "torch":
+        needles.roots[f"{bound.alias}.ops"] = "torch.ops"
+        needles.registrars.update(f"{bound.alias}.library.{name}" for name in _REGISTERING)
+    elif whole == "torch.ops" or whole.startswith("torch.ops."):
+        if bound.alias != whole:
+            needles.roots[bound.alias] = whole
+    elif whole == "torch.library":
+        if bound.alias != whole:
+            needles.registrars.add(bound.alias)
+    elif bound.module.startswith(("torch.library", "torch._library", "torch._custom_op")):
+        if bound.name in _REGISTERING or bound.name == "*":
+            needles.registrars.update(_REGISTERING if bound.name == "*" else {bound.alias})
+
+
+def _take_watch(needles: Needles, entry: str) -> None:
+    """``call:f``, ``call:mod.*``, ``call:Class.method``, ``reg:f``, ``reg:mod.f`` or ``def:f``."""
+    kind, _, name = entry.partition(":")
+    if kind == "def":
+        needles.wanted.add(name)
+    elif kind == "reg":
+        needles.registrars.add(name)
+    elif name.endswith(".*"):
+        needles.heads.add(name[:-2])
+    elif "." in name:
+        owner, _, method = name.rpartition(".")
+        needles.dotted.setdefault(owner, set()).add(method)
+    else:
+        needles.names.add(name)
+
+
+def may_matter(text: str, needles: Needles) -> bool:
+    """Whether any of the needles stands in the text otherwise than in an import; cheap, and may be wrong one way."""
+    if needles.wanted or any(word in text for word in needles.registrars):
+        return True
+    if any(root in text for root in needles.roots):
+        return True
+    if any(f"{name}(" in text or f"{name} (" in text for name in needles.names):
+        return True
+    if any(text.startswith(".", at + len(head)) for head in needles.heads for at in occurrences(text, head)):
+        return True
+    for owner, methods in needles.dotted.items():
+        if "" in methods or any(word_at(text, at + len(owner) + 1) in methods for at in occurrences(text, owner)):
+            return True
+    return False
+
+
+def word_at(text: str, place: int) -> str:
+    """The name that begins at a place, empty where none does."""
+    found = _WORD.match(text, place)
+    return found.group() if found else ""
 
 
 class Finder:
-    """Collects the needles of one text."""
+    """Finds the needles in one text."""
 
-    def __init__(self, layout: Layout, imports: Iterable[PyImport], watch: Iterable[str]) -> None:
+    def __init__(self, layout: Layout, needles: Needles) -> None:
         self.layout = layout
         self.text = layout.text
-        self.needles = Needles()
+        self.needles = needles
         self._seen: set[tuple[str, str]] = set()
-        self._take_imports(imports)
-        for entry in watch:
-            self._take_watch(entry)
 
-    def _take_imports(self, imports: Iterable[PyImport]) -> None:
-        needles = self.needles
-        needles.roots["torch.ops"] = "torch.ops"
-        for bound in imports:
-            whole = bound.module if bound.name is None else f"{bound.module}.{bound.name}"
-            if bound.level:
-                continue
-            if whole == "torch" and bound.alias != "torch":
-                needles.roots[f"{bound.alias}.ops"] = "torch.ops"
-                needles.registrars.update(f"{bound.alias}.library.{name}" for name in _REGISTERING)
-            elif whole == "torch.ops" or whole.startswith("torch.ops."):
-                if bound.alias != whole:
-                    needles.roots[bound.alias] = whole
-            elif whole == "torch.library":
-                needles.registrars.add(bound.alias)
-            elif bound.module.startswith(("torch.library", "torch._library", "torch._custom_op")):
-                if bound.name in _REGISTERING or bound.name == "*":
-                    needles.registrars.update(_REGISTERING if bound.name == "*" else {bound.alias})
-            elif bound.name is not None and bound.module.split(".", 1)[0] != "torch" and _REGISTRAR_LIKE.search(bound.name):
-                needles.registrars.add(bound.alias)
-        for bound in imports:
-            if bound.level and bound.name is not None and _REGISTRAR_LIKE.search(bound.name):
-                needles.registrars.add(bound.alias)
-        if "torch.library." in self.text:
-            needles.registrars.update(f"torch.library.{name}" for name in _REGISTERING if f"library.{name}" in self.text)
-
-    def _take_watch(self, entry: str) -> None:
-        """``call:f``, ``call:mod.*``, ``call:Class.method``, ``reg:f``, ``reg:mod.*`` or ``def:f``."""
-        kind, _, name = entry.partition(":")
-        needles = self.needles
-        if kind == "def":
-            needles.wanted.add(name)
-        elif kind == "reg":
-            needles.registrars.add(name.removesuffix(".*"))
-        elif name.endswith(".*"):
-            needles.heads.add(name[:-2])
-        elif "." in name:
-            needles.dotted.add(name)
-            owner, _, method = name.rpartition(".")
-            if re.search(rf"class[ \t]+\w+[ \t]*\([^)]*\b{re.escape(owner)}\b", self.text):
-                needles.methods.add(method)
-        else:
-            needles.names.add(name)
-
-    def find(self) -> Needles:
-        """All needles, callers and helpers inside the file followed."""
+    def find(self) -> None:
+        """Fill in all places, callers and helpers inside the file followed."""
         needles = self.needles
         for root in list(needles.roots):
             for at in occurrences(self.text, root):
-                self._used(at, CALLER_LEVELS)
+                self._used(at, root, CALLER_LEVELS)
                 self._aliased(at)
-        for head in list(needles.heads):
-            for at in occurrences(self.text, f"{head}."):
-                self._used(at, CALLER_LEVELS)
-        for name in list(needles.dotted):
-            for at in occurrences(self.text, name):
-                self._used(at, CALLER_LEVELS)
+        for head in needles.heads | set(needles.dotted):
+            methods = needles.dotted.get(head)
+            for at in occurrences(self.text, head):
+                if self.text.startswith(".", at + len(head)):
+                    if head in needles.heads or word_at(self.text, at + len(head) + 1) in (methods or ()):
+                        self._used(at, head, CALLER_LEVELS)
         for name in list(needles.names):
             self._callers(name, False, CALLER_LEVELS + 1)
-        for name in list(needles.methods):
-            self._callers(name, True, CALLER_LEVELS + 1)
+        for methods in needles.dotted.values():
+            if "" in methods:
+                for name in methods - {""}:
+                    self._callers(name, True, CALLER_LEVELS + 1)
         self._registrations()
         for name in needles.wanted:
-            needles.anything = True
             needles.signed.update(head.start for head in self.layout.named(name))
-        return needles
 
-    def _used(self, place: int, levels: int) -> None:
+    def _used(self, place: int, word: str, levels: int, parse: bool = False) -> None:
         """Something at ``place`` matters: keep the function around it, and look for its callers."""
         needles = self.needles
-        needles.anything = True
+        if parse:
+            needles.registering = True
+        else:
+            needles.hits[place] = word
         around = self.layout.around(place)
         functions = [head for head in around if not head.is_class]
         if not functions:
-            decorated = self.layout.decorated(place)
+            decorated = self.layout.decorated(place) if parse else None
             if decorated is not None:
                 needles.signed.add(decorated.start)
             return
@@ -186,7 +250,7 @@ class Finder:
         if owner is not None and owner.is_class:
             if function.name == "__init__":
                 self._callers(owner.name, False, levels)
-            else:
+            elif not function.name.startswith("__"):
                 self._callers(function.name, True, levels)
                 if function.name == "forward":
                     self._callers("apply", True, levels)
@@ -202,29 +266,47 @@ class Finder:
         for at in occurrences(self.text, name, attribute):
             if (self.text[at - 1 : at] == ".") != attribute:
                 continue
-            if _CALLED.match(self.text, at + len(name)) and not self.text.endswith(("def ", "class "), 0, at):
-                self._used(at, levels - 1)
+            if CALLED.match(self.text, at + len(name)) and not self.text.endswith(("def ", "class "), 0, at):
+                self._used(at, f".{name}" if attribute else name, levels - 1)
 
     def _aliased(self, place: int) -> None:
         """An op that is bound to a name outside of functions, or to ``self``: its uses matter too."""
         if _RESULT.match(self.text, place):
             return
-        line = self.text.rfind("\n", 0, place) + 1
-        for _ in range(3):
-            found = _ASSIGNED.match(self.text, line)
-            if found:
-                for name in found.group(1).split(","):
-                    name = name.strip()
-                    _, _, attribute = name.rpartition(".")
-                    for at in occurrences(self.text, attribute, True):
-                        self._used(at, CALLER_LEVELS)
-                return
-            line = self.text.rfind("\n", 0, max(line - 1, 0)) + 1
+        found = _ASSIGNED.match(self.text, self._statement_line(place))
+        if found is None:
+            return
+        local = any(not head.is_class for head in self.layout.around(place))
+        for name in found.group(1).split(","):
+            owner, _, attribute = name.strip().rpartition(".")
+            if owner or not local:
+                for at in occurrences(self.text, attribute, True):
+                    self._used(at, "", CALLER_LEVELS)
+
+    def _statement_line(self, place: int, through_calls: bool = False) -> int:
+        """The start of the line on which the statement around ``place`` begins.
+
+        ``place`` itself where it is an argument of a call that does not hand it on, unless ``through_calls``.
+        """
+        text, depth = self.text, 0
+        for at in range(place - 1, max(-1, place - _FARTHEST_BACK), -1):
+            character = text[at]
+            if character in ")]}":
+                depth += 1
+            elif character in "([{" and depth:
+                depth -= 1
+            elif character in "([{":
+                if not through_calls and text[at - 1 : at].isalnum() and not text.endswith(_TRANSPARENT, 0, at):
+                    return place
+            elif character == "\n" and not depth and _OPENED.search(text, max(0, at - 200), at) is None:
+                return at + 1
+        return text.rfind("\n", 0, place) + 1
 
     def _registrations(self) -> None:
         """The words of registration and the helpers that they make."""
         needles, text = self.needles, self.text
-        needles.library_use = LIBRARY_USE if "Library(" in text else DEFINED_USE if needles.registrars else None
+        if needles.registrars or needles.roots:
+            needles.library_use = LIBRARY_USE if "Library(" in text else DEFINED_USE if needles.registrars else None
         if needles.library_use is not None:
             for found in needles.library_use.finditer(text):
                 self._registers(found.start(), HELPER_LEVELS)
@@ -235,9 +317,9 @@ class Finder:
     def _registers(self, place: int, levels: int) -> None:
         needles = self.needles
         line = self.text.rfind("\n", 0, place) + 1
-        if self.text.startswith(("from ", "import "), line + len(self.text[line:place]) - len(self.text[line:place].lstrip())):
+        if self.text[line:place].lstrip().startswith(("from ", "import ")):
             return
-        self._used(place, 0)
+        self._used(place, "", 0, parse=True)
         around = self.layout.around(place)
         functions = [head for head in around if not head.is_class]
         name = None
@@ -248,7 +330,7 @@ class Finder:
             if owner:
                 self._keep_method_flow(outermost, owner[0])
         else:
-            found = _ASSIGNED.match(self.text, line)
+            found = _ASSIGNED.match(self.text, self._statement_line(place, through_calls=True))
             if found and "," not in found.group(1) and "." not in found.group(1):
                 name = found.group(1)
         if name is None or not levels or (name, "registrar") in self._seen:

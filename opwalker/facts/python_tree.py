@@ -35,6 +35,8 @@ _BOUND = tree_sitter.Query(
     (for_in_clause left: (identifier) @name)
     (as_pattern_target (identifier) @name)
     (named_expression name: (identifier) @name)
+    (block (function_definition name: (identifier) @nested))
+    (block (decorated_definition definition: (function_definition name: (identifier) @nested)))
     """,
 )
 _SPACE = re.compile(r"\s+")
@@ -84,7 +86,7 @@ class Tree:
         self.data = text.encode("utf-8", "surrogatepass")
         self._tree = tree_sitter.Parser(_LANGUAGE).parse(self.data)
         self.root = self._tree.root_node
-        self._bound: dict[int, frozenset[str]] = {}
+        self._bound: dict[int, tuple[frozenset[str], dict[str, list[Node]]]] = {}
 
     @property
     def faulty(self) -> bool:
@@ -99,11 +101,22 @@ class Tree:
         return node
 
     def bound_in(self, function: Node) -> frozenset[str]:
-        """The names that a function binds: parameters, assignments, loops. Nested functions count in."""
+        """The names that a function binds: parameters, assignments, loops. Nested functions' own count in."""
+        return self._bindings(function)[0]
+
+    def nested_in(self, function: Node, name: str) -> list[Node]:
+        """The definitions of nested functions of that name."""
+        return self._bindings(function)[1].get(name, [])
+
+    def _bindings(self, function: Node) -> tuple[frozenset[str], dict[str, list[Node]]]:
         known = self._bound.get(function.id)
         if known is None:
-            names = tree_sitter.QueryCursor(_BOUND).captures(function).get("name", [])
-            known = frozenset(text_of(name) for name in names)
+            found = tree_sitter.QueryCursor(_BOUND).captures(function)
+            nested: dict[str, list[Node]] = {}
+            for name in found.get("nested", []):
+                if name.parent is not None and name.parent != function:
+                    nested.setdefault(text_of(name), []).append(name.parent)
+            known = frozenset(text_of(name) for name in found.get("name", [])), nested
             self._bound[function.id] = known
         return known
 
@@ -170,7 +183,7 @@ def function_of(definition: Node, signed: bool) -> PyFunction:
         last_line_of(definition),
         tuple(parameters_of(definition)) if signed else (),
         text_of(returns) if signed and returns is not None else None,
-        tuple(plain(decorator) for decorator in decorators_of(definition)),
+        tuple(plain(decorator) for decorator in decorators_of(definition)) if signed else (),
         method_of,
         signed,
     )
@@ -180,7 +193,13 @@ def class_of(definition: Node) -> PyClass:
     """The facts of a class definition."""
     bases = definition.child_by_field_name("superclasses")
     texts = [plain(base) for base in bases.named_children if base.type != "keyword_argument"] if bases is not None else []
-    return PyClass(qualname_of(definition)[0], line_of(definition), last_line_of(definition), tuple(texts))
+    body = definition.child_by_field_name("body")
+    methods = []
+    for child in body.named_children if body is not None else []:
+        inner = child.child_by_field_name("definition") if child.type == "decorated_definition" else child
+        if inner is not None and inner.type == "function_definition":
+            methods.append(name_of(inner))
+    return PyClass(qualname_of(definition)[0], line_of(definition), tuple(texts), tuple(dict.fromkeys(methods)))
 
 
 def parameters_of(definition: Node) -> list[tuple[str, str | None, str | None, str]]:

@@ -1,0 +1,214 @@
+"""Plain calls read off a Python text without parsing it.
+
+In: a layout and the places found in it. Out: the calls, with the functions and classes around them, or None where some
+place is more than a plain call (an op that is stored, a name that a function may bind anew, an f-string): then the text
+must be parsed. On what it does answer, it agrees with the parsed reading.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.facts.python_layout import SIGNATURE_END, Head, Layout
+from opwalker.facts.python_needles import CALLED, Needles, is_word, occurrences
+from opwalker.model.python import PyCall, PyClass, PyFunction, PyOpCall
+
+_OP = re.compile(r"\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\.([A-Za-z]\w*))?([ \t]*\(|,)")
+#: Before an op that is the first argument of an ordinary call: the call's name and its bracket.
+_ARGUMENT = re.compile(r"(?<![\w.])(?!(?:getattr|setattr|delattr|str|repr|id|type|callable)\()[A-Za-z_][\w.]*\(\s*\Z")
+#: Ways to bind a name anew inside a function; what follows the name, and what stands before it on its line.
+_BINDS_AFTER = re.compile(r"[ \t]*(?::[^=\n]*)?(?:=(?!=)|:=|,[^\n=]*(?<![=<>!])=(?!=)|,[^\n]*\bin\b|[ \t]+in\b)|[ \t]*:[ \t]*$", re.MULTILINE)
+_BINDS_BEFORE = re.compile(r"\b(?:for|as|global|nonlocal|lambda|del|import)\b[^\n]*\Z|,[ \t]*\*?\Z")
+_CHAIN = re.compile(r"[A-Za-z_][\w.]*")
+_GUARD = re.compile(r"\b(?:hasattr|isinstance)\([ \t\r\n]*\Z")
+_LOADING = re.compile(r"\.(?:load_library|import_module|loaded_libraries)\b")
+_LEXEME = re.compile(r""""[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|\#[^\n]*""")
+_OWNER = re.compile(r"(?:\bsuper\(\)|(?<![\w.)\]}\"'])[A-Za-z_]\w*)\.\Z")
+_CLASS = re.compile(r"class[ \t]+\w+[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\))?[ \t]*:")
+_SELF = ("self", "cls", "super()")
+#: Third words of a chain that are no overload; the parsed reading knows what they are.
+_NOT_OVERLOADS = frozenset({"overloads", "op", "schemas", "name", "tags", "namespace", "redispatch", "decompose"})
+
+
+class NotPlain(Exception):
+    """A place that only parsing can judge."""
+
+
+class Quick:
+    """The plain calls of one text. ``read`` says whether they are all there is."""
+
+    def __init__(self, layout: Layout, needles: Needles) -> None:
+        self.layout = layout
+        self.text = layout.text
+        self.needles = needles
+        self.op_calls: dict[int, PyOpCall] = {}
+        self.calls: dict[int, PyCall] = {}
+        self.functions: dict[int, PyFunction] = {}
+        self.classes: dict[int, PyClass] = {}
+        self._lines: tuple[int, int] = (0, 1)
+        self._checked: set[tuple[int, str]] = set()
+
+    def read(self) -> bool:
+        """Read every place; false where one of them needs parsing, and then nothing here counts."""
+        if self.needles.registering or any(target != "torch.ops" for target in self.needles.roots.values()):
+            return False
+        try:
+            for place in sorted(self.needles.hits):
+                if not self._in_string_or_comment(place):
+                    self._look(place, self.needles.hits[place])
+        except NotPlain:
+            return False
+        return True
+
+    def line_of(self, place: int) -> int:
+        """The 1-based line of a place; quick for places in rising order."""
+        start, line = self._lines
+        if place < start:
+            start, line = 0, 1
+        line += self.text.count("\n", start, place)
+        self._lines = (place, line)
+        return line
+
+    def _in_string_or_comment(self, place: int) -> bool:
+        layout = self.layout
+        if layout.in_string(place):
+            if "{" in self.text[self.text.rfind("\n", 0, place) + 1 : place]:
+                raise NotPlain
+            return True
+        line = max(self.text.rfind("\n", 0, place) + 1, layout.string_end_before(place))
+        for token in _LEXEME.finditer(self.text, line):
+            if token.start() > place:
+                return False
+            if place < token.end():
+                if "{" in self.text[token.start() : place]:
+                    raise NotPlain
+                return True
+        return False
+
+    def _look(self, place: int, word: str) -> None:
+        if not word:
+            raise NotPlain
+        if word in self.needles.roots:
+            self._op(place, word)
+            return
+        if word.startswith("."):
+            owner = _OWNER.search(self.text, max(0, place - 80), place)
+            if owner is None:
+                return
+            head = owner.group().rstrip(".")
+            if head not in _SELF and (is_word(head[0]) and head in ("return", "yield", "await", "in", "not")):
+                return
+            self._add_call(place - len(owner.group()), f"{head}.{word[1:]}", head)
+            return
+        chain = _CHAIN.match(self.text, place)
+        if chain is not None and CALLED.match(self.text, chain.end()) and not chain.group().endswith("."):
+            self._add_call(place, chain.group(), chain.group().split(".", 1)[0])
+
+    def _op(self, place: int, root: str) -> None:
+        end = place + len(root)
+        if _GUARD.search(self.text, max(0, place - 60), place) or _LOADING.match(self.text, end):
+            return
+        found = _OP.match(self.text, end)
+        if found is None or found.group(3) in _NOT_OVERLOADS:
+            raise NotPlain
+        called = found.group().endswith("(")
+        if not called and not _ARGUMENT.search(self.text, max(0, place - 200), place):
+            raise NotPlain
+        function = self._function_at(place)
+        text = self.text[place : found.end() - 1].rstrip()
+        namespace, op, overload, _ = found.groups()
+        self.op_calls[place] = PyOpCall(namespace, op, overload, self.line_of(place), function, text, called)
+
+    def _add_call(self, place: int, callee: str, head: str) -> None:
+        around = self._around(place)
+        functions = [one for one in around if not one.is_class]
+        if functions and head not in _SELF:
+            self._check_binding(functions[-1], head)
+        self.calls[place] = PyCall(callee, self.line_of(place), self._function_at(place))
+
+    def _check_binding(self, function: Head, name: str) -> None:
+        """Raise ``NotPlain`` where the function may bind the name anew; note a nested function of that name."""
+        key = (function.start, name)
+        if key in self._checked:
+            return
+        self._checked.add(key)
+        start, end = function.start, self.layout.end_of(function)
+        close = SIGNATURE_END.search(self.text, start, end)
+        body = close.end() if close is not None else end
+        for at in occurrences(self.text[start:end], name):
+            at += start
+            after = at + len(name)
+            line = self.text.rfind("\n", 0, at) + 1
+            before = self.text[line:at]
+            if before.lstrip() in ("def ", "async def ", "class "):
+                if at > start + function.indent + len("async def "):
+                    self._function_at(after + 1)
+            elif at < body or _BINDS_AFTER.match(self.text, after):
+                raise NotPlain
+            elif not CALLED.match(self.text, after) and self.text[after : after + 1] != "." and _BINDS_BEFORE.search(before):
+                raise NotPlain
+
+    def _around(self, place: int) -> list[Head]:
+        """The definitions around a place; what stands in a signature belongs outside."""
+        around = self.layout.around(place)
+        while around:
+            close = SIGNATURE_END.search(self.text, around[0].start, self.layout.end_of(around[0]))
+            if close is None or close.start() < place:
+                break
+            around = around[1:]
+        return around
+
+    def _function_at(self, place: int) -> str | None:
+        """The qualname of the function around a place, which is noted with the class that it stands in."""
+        around = self._around(place)
+        function: str | None = None
+        for at, head in enumerate(around):
+            if head.is_class:
+                continue
+            qualname = ".".join(one.name for one in reversed(around[at:]))
+            function = function or qualname
+            if head.start not in self.functions:
+                owner = around[at + 1] if at + 1 < len(around) and around[at + 1].is_class else None
+                method_of = qualname.rpartition(".")[0] if owner is not None else None
+                start, end = self._line_span(head)
+                self.functions[head.start] = PyFunction(qualname, start, end, method_of=method_of)
+                if owner is not None and method_of is not None:
+                    self._add_class(owner, method_of)
+        return function
+
+    def _line_span(self, head: Head) -> tuple[int, int]:
+        start = self.text.count("\n", 0, head.start) + 1
+        body = self.text[head.start : self.layout.end_of(head)].rstrip()
+        while True:
+            last = body.rfind("\n") + 1
+            if not body[last:].lstrip().startswith("#") or not last:
+                return start, start + body.count("\n")
+            body = body[:last].rstrip()
+
+    def _add_class(self, head: Head, qualname: str) -> None:
+        if head.start in self.classes:
+            return
+        found = _CLASS.match(self.text, head.start + head.indent)
+        if found is None:
+            raise NotPlain
+        end = self.layout.end_of(head)
+        inner = [one for one in self.layout.heads if head.start < one.start < end]
+        indent = min((one.indent for one in inner), default=0)
+        methods = dict.fromkeys(one.name for one in inner if one.indent == indent and not one.is_class)
+        bases = tuple(_split(found.group(1) or ""))
+        self.classes[head.start] = PyClass(qualname, self._line_span(head)[0], bases, tuple(methods))
+
+
+def _split(listed: str) -> list[str]:
+    """The positional items of a comma-separated list, brackets respected, without blanks."""
+    found, depth, current = [], 0, ""
+    for character in listed + ",":
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth <= 0:
+            text = "".join(current.split())
+            if text and not re.match(r"\w+=", text):
+                found.append(text)
+            current = ""
+        else:
+            current += character
+    return found

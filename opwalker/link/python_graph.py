@@ -1,0 +1,233 @@
+"""Names of full facts resolved: which function a call means, which op an alias means.
+
+In: ``Modules`` and the full facts of the files that were read. Out: ``Graph``: from the text of a callee in a function to
+the functions, classes or ops that it can mean. What is not in the facts is not guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from opwalker.link.python_modules import Modules
+from opwalker.model.python import PyAlias, PyCall, PyClass, PyFacts, PyFunction, PyImport
+
+_SELF = ("self", "cls")
+#: Bases are followed over at most this many classes.
+_MOST_BASES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A function, method or class of a file."""
+
+    path: str
+    qualname: str
+
+
+class Graph:
+    """Resolves names. ``full`` may hold more files than are ever asked for."""
+
+    def __init__(self, modules: Modules, full: Mapping[str, PyFacts]) -> None:
+        self.modules = modules
+        self.full = full
+        self._functions: dict[str, dict[str, list[PyFunction]]] = {}
+        self._classes: dict[str, dict[str, PyClass]] = {}
+        self._imports: dict[str, dict[str, list[PyImport]]] = {}
+        self._aliases: dict[str, dict[str, list[PyAlias]]] = {}
+        self._origins: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
+
+    def functions(self, path: str) -> dict[str, list[PyFunction]]:
+        """The known functions of a file by qualname; several where it is defined in several branches."""
+        known = self._functions.get(path)
+        if known is None:
+            known = self._functions[path] = {}
+            facts = self.full.get(path)
+            for function in facts.functions if facts is not None else ():
+                known.setdefault(function.qualname, []).append(function)
+        return known
+
+    def classes(self, path: str) -> dict[str, PyClass]:
+        """The known classes of a file by qualname."""
+        known = self._classes.get(path)
+        if known is None:
+            facts = self.full.get(path)
+            known = {one.qualname: one for one in facts.classes} if facts is not None else {}
+            self._classes[path] = known
+        return known
+
+    def imports(self, path: str) -> dict[str, list[PyImport]]:
+        """The imports among a file's full facts, by alias."""
+        known = self._imports.get(path)
+        if known is None:
+            known = self._imports[path] = {}
+            facts = self.full.get(path)
+            for one in facts.imports if facts is not None else ():
+                known.setdefault(one.alias, []).append(one)
+        return known
+
+    def aliases(self, path: str) -> dict[str, list[PyAlias]]:
+        """The op aliases of a file by ``name`` or ``Class.name``, functions' own left out."""
+        known = self._aliases.get(path)
+        if known is None:
+            known = self._aliases[path] = {}
+            facts = self.full.get(path)
+            for one in facts.aliases if facts is not None else ():
+                name = one.name if one.scope is None else f"{one.scope}.{one.name}"
+                if one.scope is None or one.scope in self.classes(path):
+                    known.setdefault(name, []).append(one)
+        return known
+
+    def calls(self) -> list[tuple[Node, list[Node | PyAlias]]]:
+        """Every call inside a function that may mean something: the function, and what its callee means."""
+        found = []
+        for path, facts in self.full.items():
+            for call in facts.calls:
+                meanings = self.meanings(path, call) if call.function is not None else []
+                if meanings and call.function is not None:
+                    found.append((Node(path, call.function), meanings))
+        return found
+
+    def is_autograd(self, path: str, owner: str) -> bool:
+        """Whether a class is an autograd function, whose ``forward`` runs through ``apply``."""
+        known = self.classes(path).get(owner)
+        return known is not None and any(base.rpartition(".")[2] == "Function" for base in known.bases)
+
+    def origins(self, path: str, words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """``(file, module-level name)`` that a dotted name in a file begins with, imports followed."""
+        key = (path, words[:2])
+        known = self._origins.get(key)
+        if known is None:
+            found: list[tuple[str, str]] = []
+            bindings = self.modules.bindings(path)
+            for bound in bindings.get(words[0], ()):
+                name = bound.name if bound.name is not None else words[1] if len(words) > 1 else None
+                if name is not None:
+                    found += [(origin, own) for origin, own in self.modules.origins(bound.target, name) if own]
+            if words[0] not in bindings:
+                found.append((path, words[0]))
+            known = self._origins[key] = tuple(found)
+        return known
+
+    def meanings(self, path: str, call: PyCall) -> list[Node | PyAlias]:
+        """What the callee of a call can mean: functions and classes, or op aliases with the rest of the spelling."""
+        parts = call.callee.split(".")
+        if parts[0] in (*_SELF, "super()"):
+            if len(parts) != 2 or call.function is None:
+                return []
+            owner = self._class_around(path, call.function)
+            if owner is None:
+                return []
+            found = self.method(path, owner, parts[1], skip_own=parts[0] == "super()")
+            return [found] if found is not None else []
+        return list(self.named(path, parts, call.function))
+
+    def _class_around(self, path: str, function: str) -> str | None:
+        """The class whose method ``function`` is, or stands in."""
+        qualname = function
+        while qualname:
+            for known in self.functions(path).get(qualname, ()):
+                if known.method_of is not None:
+                    return known.method_of
+            qualname = qualname.rpartition(".")[0]
+        return None
+
+    def method(self, path: str, owner: str, name: str, skip_own: bool = False) -> Node | None:
+        """The method that ``self.name`` means in a class: its own, or that of the nearest base that has it."""
+        pending = [(path, owner)]
+        for step in range(_MOST_BASES):
+            if not pending:
+                return None
+            here, qualname = pending.pop(0)
+            known = self.classes(here).get(qualname)
+            if known is None:
+                continue
+            if name in known.methods and (step or not skip_own):
+                return Node(here, f"{qualname}.{name}")
+            for base in known.bases:
+                bare = base.split("[", 1)[0]
+                for meaning in self.named(here, bare.split("."), None):
+                    if isinstance(meaning, Node):
+                        pending.append((meaning.path, meaning.qualname))
+        return None
+
+    def named(self, path: str, parts: list[str], function: str | None) -> Iterator[Node | PyAlias]:
+        """What a dotted name means in a function of a file."""
+        scope = function
+        while scope is not None:
+            inner = f"{scope}.{parts[0]}"
+            if inner in self.functions(path) and scope not in self.classes(path):
+                if len(parts) == 1:
+                    yield Node(path, inner)
+                return
+            scope = scope.rpartition(".")[0] or None
+        local, outer = self._imported(path, parts, function)
+        yield from local
+        if local:
+            return
+        yield from outer
+        yield from self._in_file(path, parts)
+
+    def _imported(
+        self, path: str, parts: list[str], function: str | None
+    ) -> tuple[list[Node | PyAlias], list[Node | PyAlias]]:
+        """What imports make of a dotted name: those inside the function, and those outside of functions."""
+        local: list[Node | PyAlias] = []
+        outer: list[Node | PyAlias] = []
+        imports = self.imports(path)
+        for size in range(len(parts), 0, -1):
+            for one in imports.get(".".join(parts[:size]), ()):
+                into = outer
+                if one.scope is not None:
+                    if function is None or not f"{function}.".startswith(f"{one.scope}."):
+                        continue
+                    into = local
+                into.extend(self._through(path, one, parts[size:]))
+            if size == 1 or not (local or outer):
+                continue
+            break
+        if not local and not outer:
+            for one in imports.get("*", ()):
+                outer.extend(self._through(path, one, parts))
+        return local, outer
+
+    def _through(self, path: str, one: PyImport, rest: list[str]) -> Iterator[Node | PyAlias]:
+        for bound in self.modules.bound(path, one):
+            if bound.name == "*":
+                if rest and not rest[0].startswith("_"):
+                    yield from self.symbol(bound.target, rest)
+            elif bound.name is None:
+                yield from self._in_module(bound.target, rest)
+            else:
+                yield from self.symbol(bound.target, [bound.name, *rest])
+
+    def _in_module(self, target: str, rest: list[str]) -> Iterator[Node | PyAlias]:
+        while rest:
+            inner = self.modules.below(target, rest[0])
+            if inner is None or (len(rest) > 1 and rest[0] in self.modules.bindings(target)):
+                break
+            target, rest = inner, rest[1:]
+        if rest and not target.endswith("/"):
+            yield from self.symbol(target, rest)
+
+    def symbol(self, path: str, parts: list[str]) -> Iterator[Node | PyAlias]:
+        """What ``parts`` means as an attribute of the module ``path``; re-exports are followed."""
+        for origin, name in self.modules.origins(path, parts[0]):
+            if name is None:
+                yield from self._in_module(origin, parts[1:])
+            else:
+                yield from self._in_file(origin, [name, *parts[1:]])
+
+    def _in_file(self, path: str, parts: list[str]) -> Iterator[Node | PyAlias]:
+        """What a file itself defines under a dotted name."""
+        whole = ".".join(parts)
+        if whole in self.functions(path) or whole in self.classes(path):
+            yield Node(path, whole)
+        elif len(parts) > 1 and ".".join(parts[:-1]) in self.classes(path):
+            found = self.method(path, ".".join(parts[:-1]), parts[-1])
+            if found is not None:
+                yield found
+        for size in range(len(parts), 0, -1):
+            for alias in self.aliases(path).get(".".join(parts[:size]), ()):
+                rest = parts[size:]
+                yield PyAlias(alias.name, ".".join([alias.target, *rest]), alias.scope, alias.line)

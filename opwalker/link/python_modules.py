@@ -1,0 +1,219 @@
+"""Which file a Python import leads to.
+
+In: the paths of all Python files of a tree and their import statements. Out: ``Modules``: from a module name, as a given
+file spells it, to a file or package; from a name in a file to where it is defined, re-exports followed; and who imports
+what. Names that several files could answer to equally well lead nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from opwalker.model.python import PyImport, PyLight
+from opwalker.notation.python_imports import parse_import
+
+#: A re-export is followed over at most this many files.
+_FARTHEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A name that an import binds: ``alias`` stands for the file ``target``, or for ``name`` in it.
+
+    ``name`` is None for a module and ``"*"`` for all names of it.
+    """
+
+    alias: str
+    target: str
+    name: str | None
+
+
+class Modules:
+    """The module names of a tree."""
+
+    def __init__(self, light: Mapping[str, PyLight]) -> None:
+        self._light = light
+        self._by_name: dict[str, list[str]] = {}
+        self._folders: set[str] = {""}
+        self._packages = {path.rpartition("/")[0] for path in light if path.rpartition("/")[2] == "__init__.py"}
+        self._known: dict[tuple[str, str], str | None] = {}
+        self._importers: dict[str, list[tuple[Bound, list[str]]]] | None = None
+        self._bindings: dict[str, dict[str, list[Bound]]] = {}
+        for path in light:
+            self._take(path)
+
+    def _take(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        parts = folder.split("/") if folder else []
+        if name != "__init__.py":
+            parts.append(name.removesuffix(".py").removesuffix(".pyi"))
+        dotted = ".".join(parts)
+        self._by_name.setdefault(dotted, []).append(path)
+        above = ""
+        for at, part in enumerate(parts[:-1] if name != "__init__.py" else parts):
+            above = f"{above}/{part}" if above else part
+            self._folders.add(above)
+            if above not in self._packages and at + 1 < len(parts):
+                self._by_name.setdefault(".".join(parts[at + 1 :]), []).append(path)
+
+    def module(self, path: str, name: str, level: int = 0) -> str | None:
+        """The file that the module ``name`` means in ``path``; a package without ``__init__.py`` as its folder and ``/``.
+
+        ``level`` counts leading dots. None where it lies outside the tree or is not certain.
+        """
+        folder = path.rpartition("/")[0]
+        if level:
+            for _ in range(level - 1):
+                folder = folder.rpartition("/")[0]
+            inner = name.replace(".", "/")
+            return self._file(f"{folder}/{inner}".strip("/") if inner else folder)
+        key = (folder, name)
+        if key not in self._known:
+            self._known[key] = self._absolute(folder, name)
+        return self._known[key]
+
+    def _file(self, stem: str) -> str | None:
+        for candidate in (f"{stem}/__init__.py" if stem else "__init__.py", f"{stem}.py"):
+            if candidate in self._light:
+                return candidate
+        return f"{stem}/" if stem in self._folders else None
+
+    def _absolute(self, folder: str, name: str) -> str | None:
+        inner = name.replace(".", "/")
+        if folder not in self._packages:
+            beside = self._file(f"{folder}/{inner}" if folder else inner)
+            if beside is not None and not beside.endswith("/"):
+                return beside
+        found = self._by_name.get(name)
+        if not found:
+            spelled = self._file(inner)
+            return spelled if spelled is not None and spelled.endswith("/") else None
+        if len(found) == 1:
+            return found[0]
+        nearest = sorted(set(found), key=lambda path: (-_shared(folder, path), path.count("/")))
+        first, second = nearest[0], nearest[1] if len(nearest) > 1 else nearest[0]
+        if first == second or _shared(folder, first) > _shared(folder, second):
+            return first
+        return first if first.count("/") < second.count("/") else None
+
+    def below(self, package: str, name: str) -> str | None:
+        """The submodule ``name`` of a package, by the package's file or folder."""
+        if package.endswith("/__init__.py") or package == "__init__.py" or package.endswith("/"):
+            folder = package.removesuffix("__init__.py").rstrip("/")
+            return self._file(f"{folder}/{name}".strip("/"))
+        return None
+
+    def bound(self, path: str, one: PyImport) -> list[Bound]:
+        """What an import binds, as far as it lies in the tree."""
+        target = self.module(path, one.module, one.level)
+        if target is None:
+            return []
+        if one.name is None:
+            return [Bound(one.alias, target, None)]
+        inner = self.below(target, one.name) if one.name != "*" else None
+        found = []
+        if inner is not None and not self._exports(target, one.name):
+            found.append(Bound(one.alias, inner, None))
+        elif not target.endswith("/"):
+            found.append(Bound(one.alias, target, one.name))
+        return found
+
+    def _exports(self, package: str, name: str) -> bool:
+        """Whether a package's own file binds ``name`` by an import of something else than the submodule."""
+        facts = self._light.get(package)
+        if facts is None:
+            return False
+        for statement in facts.imports:
+            if name in statement and statement.startswith("from "):
+                for one in parse_import(statement):
+                    if one.alias == name and one.name != name or one.alias == name and one.module:
+                        return True
+        return False
+
+    def bindings(self, path: str) -> dict[str, list[Bound]]:
+        """What the import statements of a file bind, by alias."""
+        known = self._bindings.get(path)
+        if known is None:
+            known = {}
+            facts = self._light.get(path)
+            for statement in facts.imports if facts is not None else ():
+                for one in parse_import(statement):
+                    for bound in self.bound(path, one):
+                        known.setdefault(bound.alias, []).append(bound)
+            self._bindings[path] = known
+        return known
+
+    def importers(self, path: str) -> Iterator[tuple[str, Bound]]:
+        """``(file, binding)`` for all imports, in any file, of the module ``path`` or of names in it."""
+        if self._importers is None:
+            self._importers = self._all_importers()
+        for bound, files in self._importers.get(path, ()):
+            for file in files:
+                yield file, bound
+
+    def _all_importers(self) -> dict[str, list[tuple[Bound, list[str]]]]:
+        """By target: what each import statement binds to it, and the files that hold the statement.
+
+        A statement is resolved once for all files for which it means the same.
+        """
+        tops = {name.partition(".")[0] for name in self._by_name}
+        written: dict[tuple[str | None, str], list[str]] = {}
+        for path, facts in self._light.items():
+            folder = path.rpartition("/")[0]
+            packaged = folder in self._packages
+            for statement in facts.imports:
+                source = statement.split(" ", 2)[1]
+                if source[0] == ".":
+                    key = (folder, statement)
+                elif source.partition(".")[0] not in tops and statement.startswith("from "):
+                    continue
+                else:
+                    key = (None if packaged else folder, statement)
+                paths = written.setdefault(key, [])
+                if not paths or paths[-1] != path:
+                    paths.append(path)
+        found: dict[str, list[tuple[Bound, list[str]]]] = {}
+        for (_, statement), paths in written.items():
+            for one in parse_import(statement):
+                if one.level or one.module.partition(".")[0] in tops:
+                    for bound in self.bound(paths[0], one):
+                        found.setdefault(bound.target, []).append((bound, paths))
+        return found
+
+    def origins(self, path: str, name: str) -> list[tuple[str, str | None]]:
+        """Where ``name`` in ``path`` comes from: ``(file, name)``, or ``(file, None)`` for a module.
+
+        Re-exports are followed to the file that no longer imports it; the first entry is ``(path, name)`` itself where
+        it is not imported. Several entries where it is imported from several places.
+        """
+        found: list[tuple[str, str | None]] = []
+        pending = [(path, name, 0)]
+        seen: set[tuple[str, str]] = set()
+        while pending:
+            here, current, depth = pending.pop()
+            if (here, current) in seen or depth > _FARTHEST:
+                continue
+            seen.add((here, current))
+            bindings = self.bindings(here)
+            direct = bindings.get(current, [])
+            if not direct:
+                found.append((here, current))
+                stars = [] if current.startswith("_") else bindings.get("*", [])
+                pending.extend((star.target, current, depth + 1) for star in stars)
+            for bound in direct:
+                if bound.name is None:
+                    found.append((bound.target, None))
+                else:
+                    pending.append((bound.target, bound.name, depth + 1))
+        return found
+
+
+def _shared(folder: str, path: str) -> int:
+    """How many leading folders two paths share."""
+    count = 0
+    for left, right in zip(folder.split("/"), path.split("/")):
+        if left != right:
+            break
+        count += 1
+    return count

@@ -1,0 +1,269 @@
+"""Which Python files must be read in full, and what to look for in them.
+
+In: the light facts of all files and the full facts read so far. Out: for each file that is still to be read (or read
+again) the names to look for. Asked again after each round until nothing is left: first the files that mention ops, then
+callers of their wrappers and of helpers that register, then callers of those, and the definitions that registrations use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from opwalker.link.python_graph import Graph, Node
+from opwalker.link.python_modules import Bound, Modules
+from opwalker.model.python import PyAlias, PyExpr, PyFacts, PyLight, PyStep
+
+#: Levels of callers above the function that calls an op, and of helpers above the one that registers.
+CALLER_LEVELS = 2
+HELPER_LEVELS = 3
+
+#: The last words of calls that register.
+REGISTERING = frozenset(
+    {"define", "impl", "fallback", "_register_fake", "register_fake", "impl_abstract", "custom_op", "triton_op"}
+    | {"register_kernel", "register_autograd", "Library"}
+)
+
+
+def needed(
+    light: Mapping[str, PyLight], full: Mapping[str, PyFacts], modules: Modules | None = None
+) -> dict[str, frozenset[str]]:
+    """``{path: names to look for}`` of the files that ``facts.python_full.full`` must still read, empty when done.
+
+    A file that was read with fewer names before is listed again with all of its names. ``modules`` may be handed in to
+    save building it anew in every round.
+    """
+    modules = modules or Modules(light)
+    wanted = _Wanted(modules)
+    for path, facts in light.items():
+        if facts.mentions_ops:
+            wanted.entries[path] = set()
+    if full:
+        graph = Graph(modules, full)
+        _want_callers(graph, wanted)
+        _want_registrations(graph, wanted)
+        wanted.spread()
+    found: dict[str, frozenset[str]] = {}
+    for path, names in wanted.entries.items():
+        known = full.get(path)
+        if known is None or not names <= set(known.watched):
+            found[path] = frozenset(names | set(known.watched if known is not None else ()))
+    return found
+
+
+class _Wanted:
+    """Names that other files should look for, and the entries that this makes for each of them.
+
+    ``entries`` are as ``PyFacts.watched``: ``call:f``, ``call:mod.*``, ``call:Class.method``, ``reg:f``, ``reg:mod.f``
+    and ``def:f``. ``name`` asks for a module-level name; what is asked is its kind and what follows the name.
+    """
+
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules
+        self.entries: dict[str, set[str]] = {}
+        self._names: dict[str, dict[str, set[tuple[str, str]]]] = {}
+
+    def name(self, path: str, name: str, kind: str, tail: str = "") -> None:
+        """Ask every file that can see the module-level ``name`` of ``path`` to look for it."""
+        self._names.setdefault(path, {}).setdefault(name, set()).add((kind, tail))
+
+    def definition(self, path: str, name: str) -> None:
+        """Ask ``path`` for the definition of one of its own names."""
+        self.entries.setdefault(path, set()).add(f"def:{name}")
+
+    def spread(self) -> None:
+        """Turn the asked names into entries of the files that import them, re-exports followed."""
+        done: dict[str, dict[str, set[tuple[str, str]]]] = {}
+        while self._names:
+            path, asked = self._names.popitem()
+            known = done.setdefault(path, {})
+            fresh = {name: tails - known.get(name, set()) for name, tails in asked.items()}
+            fresh = {name: tails for name, tails in fresh.items() if tails}
+            for name, tails in fresh.items():
+                known.setdefault(name, set()).update(tails)
+            if fresh:
+                for importer, bound in self._modules.importers(path):
+                    self._spread_to(importer, bound, fresh)
+
+    def _spread_to(self, importer: str, bound: Bound, asked: Mapping[str, set[tuple[str, str]]]) -> None:
+        if bound.name is None:
+            self._spread_to_module(importer, bound, asked)
+            return
+        names: Iterable[str] = [bound.name]
+        if bound.name == "*":
+            names = [name for name in asked if not name.startswith("_")]
+        for name in names:
+            for kind, tail in asked.get(name, ()):
+                alias = name if bound.name == "*" else bound.alias
+                if kind == "module":
+                    self._enter(importer, f"call:{alias}.*")
+                else:
+                    self._enter(importer, f"{kind}:{alias}{tail}")
+                self.name(importer, alias, kind, tail)
+
+    def _spread_to_module(self, importer: str, bound: Bound, asked: Mapping[str, set[tuple[str, str]]]) -> None:
+        kinds = {kind for tails in asked.values() for kind, _ in tails}
+        if "call" in kinds or "module" in kinds:
+            self._enter(importer, f"call:{bound.alias}.*")
+            if "." not in bound.alias:
+                self.name(importer, bound.alias, "module")
+        if "reg" in kinds:
+            for name, tails in asked.items():
+                if any(kind == "reg" for kind, _ in tails):
+                    self._enter(importer, f"reg:{bound.alias}.{name}")
+
+    def _enter(self, path: str, entry: str) -> None:
+        self.entries.setdefault(path, set()).add(entry)
+
+
+# -- callers of ops
+
+
+def _want_callers(graph: Graph, wanted: _Wanted) -> None:
+    """Ask for the importers of everything that calls an op, directly or over one step."""
+    level: set[Node] = set()
+    for path, facts in graph.full.items():
+        level |= {Node(path, use.function) for use in facts.op_calls if use.called and use.function is not None}
+        for name, aliases in graph.aliases(path).items():
+            for alias in aliases:
+                _want_alias(path, name, alias, wanted)
+    seen: set[Node] = set()
+    calls = graph.calls()
+    for depth in range(CALLER_LEVELS):
+        for node in level - seen:
+            _want_function(graph, node, wanted)
+        seen |= level
+        callers: set[Node] = set()
+        for caller, meanings in calls:
+            for meaning in meanings:
+                if isinstance(meaning, PyAlias):
+                    if not depth:
+                        callers.add(caller)
+                elif meaning in level or Node(meaning.path, f"{meaning.qualname}.__init__") in level:
+                    callers.add(caller)
+        level = callers
+
+
+def _want_function(graph: Graph, node: Node, wanted: _Wanted) -> None:
+    known = graph.functions(node.path).get(node.qualname, [])
+    owner, _, name = node.qualname.rpartition(".")
+    if not owner:
+        wanted.name(node.path, name, "call")
+    elif "." not in owner and any(function.method_of == owner for function in known):
+        if name == "__init__":
+            wanted.name(node.path, owner, "call")
+        elif not name.startswith("__"):
+            wanted.name(node.path, owner, "call", f".{name}")
+            if name == "forward" and graph.is_autograd(node.path, owner):
+                wanted.name(node.path, owner, "call", ".apply")
+
+
+def _want_alias(path: str, name: str, alias: PyAlias, wanted: _Wanted) -> None:
+    """Ask for the importers of a name that stands for a namespace or an op."""
+    owner, _, own = name.rpartition(".")
+    if owner:
+        wanted.name(path, owner, "call", f".{own}")
+        return
+    words = alias.target.count(".") + 1
+    if words > 3:
+        wanted.name(path, own, "call")
+    if words < 5:
+        wanted.name(path, own, "call", ".*")
+
+
+# -- registrations
+
+
+def _want_registrations(graph: Graph, wanted: _Wanted) -> None:
+    """Ask for callers of helpers that register, and for the definitions that registrations use."""
+    level: set[tuple[str, str]] = set()
+    for path, facts in graph.full.items():
+        for step in facts.steps:
+            if _words(step.value) & REGISTERING:
+                level |= _exported(graph, path, step)
+    helpers: set[tuple[str, str]] = set()
+    for _ in range(HELPER_LEVELS):
+        for path, name in level - helpers:
+            wanted.name(path, name, "reg")
+        helpers |= level
+        level = set()
+        for path, facts in graph.full.items():
+            for step in facts.steps:
+                if step.kind != "decorate" and _mentions(graph, path, step.value, helpers):
+                    level |= _exported(graph, path, step)
+    for path, facts in graph.full.items():
+        for step in facts.steps:
+            if step.kind in ("call", "decorate"):
+                if _words(step.value) & REGISTERING or _mentions(graph, path, step.value, helpers):
+                    _want_definitions(graph, path, step.value, wanted)
+
+
+def _words(value: PyExpr) -> set[str]:
+    """All names and attributes in an expression."""
+    found: set[str] = set()
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if one.kind in ("attr", "name"):
+            found.add(one.text)
+        pending.extend(one.items)
+    return found
+
+
+def _exported(graph: Graph, path: str, step: PyStep) -> set[tuple[str, str]]:
+    """The module-level name under which others reach what a step does with what they hand in."""
+    if step.scope is not None:
+        if step.kind != "decorate" and _is_open(graph, path, step):
+            return {(path, step.scope.partition(".")[0])}
+        return set()
+    if step.kind == "assign" and step.target and "." not in step.target:
+        return {(path, step.target)}
+    return set()
+
+
+def _is_open(graph: Graph, path: str, step: PyStep) -> bool:
+    """Whether a step inside a function uses what the function was given: a parameter, ``self`` or a local name."""
+    scope = step.scope
+    bound = {"self", "cls"}
+    while scope:
+        for function in graph.functions(path).get(scope, ()):
+            bound.update(name for name, *_ in function.parameters)
+        scope = scope.rpartition(".")[0]
+    facts = graph.full[path]
+    bound |= {other.target for other in facts.steps if other.target and other.scope == step.scope and other.kind == "assign"}
+    arguments = step.value.items[1:] if step.value.kind == "call" else step.value.items
+    return any(_words(argument) & bound for argument in arguments)
+
+
+def _mentions(graph: Graph, path: str, value: PyExpr, names: set[tuple[str, str]]) -> bool:
+    return any(origin in names for words in dotted_names(value) for origin in graph.origins(path, words))
+
+
+def dotted_names(value: PyExpr) -> Iterator[tuple[str, ...]]:
+    """The dotted names in an expression, each as long as it is written."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        words = dotted(one)
+        if words:
+            yield words
+        else:
+            pending.extend(one.items)
+
+
+def dotted(value: PyExpr) -> tuple[str, ...]:
+    """The words of ``a.b.c``, empty for anything else."""
+    words: list[str] = []
+    while value.kind == "attr" and value.items:
+        words.append(value.text)
+        value = value.items[0]
+    if value.kind != "name":
+        return ()
+    return (value.text, *reversed(words))
+
+
+def _want_definitions(graph: Graph, path: str, value: PyExpr, wanted: _Wanted) -> None:
+    """Ask the files that define the names in a registration for them."""
+    for words in dotted_names(value):
+        for origin, name in graph.origins(path, words):
+            if origin != path and name not in REGISTERING:
+                wanted.definition(origin, name)
