@@ -46,6 +46,7 @@ _IN_LIST = {
 
 
 def is_type_variable(base: str) -> bool:
+    """Whether a base name stands for any type: ``t``, ``t1``, ``tVal``."""
     return _VARIABLE.fullmatch(base) is not None
 
 
