@@ -212,7 +212,11 @@ class BindingReader:
     def _free_calls(self, path: str, facts: CppFacts, site: BindingSite) -> None:
         """Calls that need no handle: ``GlobalDef().def(…)``, ``RegisterOperators().op(…)``."""
         if any(call.method in ("GlobalDef", "ObjectDef", "RegisterOperators") for call in site.calls):
-            scope = facts.functions[site.function].scope if site.function >= 0 else facts.invocations[site.block].scope
+            scope: tuple[str, ...] = ()
+            if site.function >= 0:
+                scope = facts.functions[site.function].scope
+            elif site.block >= 0:
+                scope = facts.invocations[site.block].scope
             self._calls(path, facts, site.calls, {}, scope, (), None)
 
     def _follow(self, path, name, arguments, handles, scope, offset) -> None:

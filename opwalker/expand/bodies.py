@@ -85,6 +85,19 @@ class Bodies:
         function = candidate.function
         return self.span(candidate.path, function.body_start, function.body_end, root, function, function.scope)
 
+    def missing_includes(self, body: Body) -> list[tuple[str, int, str]]:
+        """Files that a body includes in its middle and that the tree lacks: ``(path, line, target)``."""
+        if body.function is None:
+            return []
+        view = self.files.view(body.path)
+        out = []
+        for directive in view.blanked.directives:
+            if directive.name == "include" and body.function.body_start < directive.offset < body.function.body_end:
+                target = directive.body.strip().strip('"<>')
+                if self.files.resolve_include(body.path, target) is None:
+                    out.append((body.path, view.blanked.line(directive.offset), target))
+        return out
+
     def span(self, path: str, start: int, end: int, root: str, function: Function | None, scope: tuple[str, ...]) -> Body:
         """The body in ``[start, end)`` of a file, braces included."""
         key = (path, start, root)

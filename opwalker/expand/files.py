@@ -96,6 +96,10 @@ class Files:
             found = self._views[path] = FileView(path, self._index.store.text(path))
         return found
 
+    def resolve_include(self, path: str, target: str) -> str | None:
+        """The tree's file that an include means, None for one outside it."""
+        return self._index.resolve_include(path, target)
+
     def add(self, path: str, text: str) -> FileView:
         """Enter a text that is no file of the tree, such as what a macro expanded to."""
         found = self._views[path] = FileView(path, text)

@@ -31,6 +31,10 @@ class KernelFinder:
         self._resolver = resolver
         self._bodies = bodies
 
+    def is_known(self, name: str) -> bool:
+        """Whether the tree defines or declares a function or variable of a simple name."""
+        return any(name in self._index.names_of_kind(kind) for kind in ("kernel", "function", "declaration", "variable"))
+
     def in_argument(self, body: Body, span: Span2, frame: Frame) -> tuple[KernelRef, ...]:
         """As ``kernels``, for an argument of a call: a cheap no for the many that hold plain values."""
         text = body.text(span)
@@ -42,6 +46,8 @@ class KernelFinder:
             return self.kernels(body, span, frame)
         if re.fullmatch(r"&?\s*\(?(?:void\s*(?:const)?\s*\*\s*\)\s*)?\w+", text):
             for word in words:
+                if any(word == name for held in body.enclosing_lambdas(span[0]) for _, name in held.parameters):
+                    return self.kernels(body, span, frame)
                 for local in body.locals.get(word, ()):
                     value = body.text(local.value) if local.value else ""
                     if set(re.findall(r"[A-Za-z_]\w*", value)) & names or "(*" in local.type or local.type.startswith("auto"):

@@ -117,7 +117,11 @@ class LaunchReader:
         if not found:
             name = re.sub(r"<.*", "", body.text(kernel), flags=re.DOTALL).lstrip("&( ").strip()
             kind = terminal_kind(name)
-            if kind == "library" or (kind is None and re.search(r"\b(?:cutlass|cute|cub|thrust)::", body.text(kernel))):
+            simple = name.split("::")[-1]
+            held = simple in body.locals or simple in frame.parameter_names or any(
+                simple == n for f in body.enclosing_lambdas(kernel[0]) for _, n in f.parameters)
+            if kind == "library" or not (held or self._kernels.is_known(simple)) and re.fullmatch(r"[\w:]+", name):
+                # Defined outside the tree: a library's kernel, brought in by its headers.
                 return Terminal("library", body.text(kernel)[:117], path, line, steps)
             return Gap("launch", Span(path, line, line),
                        f"the kernel in `{expression[:80]}` could not be followed to a definition in the source")

@@ -103,6 +103,9 @@ class MacroTable:
         found = self._before(name, path, offset, {path})
         if not found and root != path:
             found = self._before(name, root, 1 << 60, {root})
+        # `#ifndef NAME / #define NAME` gives way to whatever defined the name before: the first of them counts, and last.
+        fallbacks = [f for f in found if self._is_fallback(f[0], f[1])]
+        found = [f for f in found if f not in fallbacks] or [(p, e, True) for p, e, _ in reversed(fallbacks)]
         if found:
             if found[0][1].body is None:
                 return None
@@ -155,15 +158,22 @@ class MacroTable:
                 inner = self._before(name, event, 1 << 60, seen)
                 out += [(p, e, t if reached else None) for p, e, t in inner]
             else:
-                value = self.truth(path, facts.conditions[event.condition], at, path)
+                terms = facts.conditions[event.condition]
+                if self._is_fallback(path, event):
+                    terms = tuple(t for t in terms if t != f"!defined({name})")
+                value = self.truth(path, terms, at, path)
                 if value is False:
                     continue
                 out.append((path, event, value))
-            if out and out[-1][2] is True:
+            if out and out[-1][2] is True and not self._is_fallback(out[-1][0], out[-1][1]):
                 break
         if offset == 1 << 60:
             self._whole[(name, path)] = out
         return out
+
+    def _is_fallback(self, path: str, event: MacroEvent) -> bool:
+        facts = self._index.facts(path)
+        return event.body is not None and f"!defined({event.name})" in facts.conditions[event.condition]
 
     def _definers(self, name: str) -> frozenset[str]:
         cache = self.__dict__.setdefault("_definer_cache", {})

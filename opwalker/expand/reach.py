@@ -88,6 +88,9 @@ class Follower:
                 continue
             seen.add(mark)
             self._call(frame, body, call, depth)
+        for path, line, target in self._bodies.missing_includes(body):
+            self._gaps[Gap("include", Span(path, line, line),
+                           f"{target} is included inside this function, and it is not in the source")] = None
         for start, end in body.facts.errors:
             path, line = body.origin(max(0, start))
             self._gaps[Gap("unread", Span(path, line, line), f"not read: {body.written((start, min(end, start + 60)))}")] = None

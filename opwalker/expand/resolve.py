@@ -127,7 +127,7 @@ class Resolver:
                 continue
             if kernel is not None and kernel != ("global" in function.flags):
                 continue
-            if arguments is not None and not accepts(function, arguments):
+            if arguments is not None and not self._accepts(function, arguments):
                 continue
             rank = self._rank(visible(function.scope), qualifiers, context, absolute, path)
             if rank is None:
@@ -147,7 +147,7 @@ class Resolver:
         simple = strip_arguments(name).split("::")[-1]
         everything = [
             Candidate(path, f) for path, f in self._index.functions(simple)
-            if f.body_end and f.scope and "global" not in f.flags and (arguments is None or accepts(f, arguments))
+            if f.body_end and f.scope and "global" not in f.flags and (arguments is None or self._accepts(f, arguments))
             and self.is_read(path, f) and self._reachable(path, f, context)]
         if class_name is None:
             return Resolution()
@@ -157,6 +157,18 @@ class Resolver:
             family = self._family(wanted)
             own = [c for c in everything if c.function.scope[-1] in family]
         return Resolution(self._nearest(own, context)) if own else Resolution()
+
+    def _accepts(self, function: Function, count: int) -> bool:
+        """Whether a function takes ``count`` arguments; defaults may stand in a declaration of it elsewhere."""
+        if accepts(function, count):
+            return True
+        if count > len(function.parameters) or not function.body_end:
+            return False
+        scope = visible(function.scope)
+        return any(
+            not other.body_end and len(other.parameters) == len(function.parameters) and accepts(other, count)
+            and visible(other.scope)[-1:] == scope[-1:]
+            for _, other in self._index.functions(function.name))
 
     def _family(self, name: str) -> set[str]:
         """Bases of a class, and classes derived from it, by name."""

@@ -33,8 +33,9 @@ _TABLE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("library", re.compile(
         r"(?:::)?(?:(?:cublas|cublasLt|cudnn|cusparse|cusparseLt|cusolver|cufft|curand|nccl|nvshmem|nvshmemx|rocblas|hipblas|"
         r"hipblasLt|miopen|rccl|mkl|cblas|dnnl|oneDNN|ncclGin)\w*)\Z|"
-        r"(?:.*::)?(?:cub|thrust|cutlass|cute|hipcub|rocprim|dnnl|cudnn_frontend|deep_gemm|ck|ck_tile)::.*|"
-        r"at::cuda::blas::.*|at::native::.*")),
+        r"(?:.*::)?(?:cub|hipcub|rocprim)::Device\w+::\w+\Z|(?:.*::)?thrust::(?!device\b|host\b|raw_\w+|make_\w+|get\b|cuda\b|"
+        r"device_\w+|counting_iterator|transform_iterator)\w+\Z|(?:.*::)?cutlass::(?:device_kernel|Kernel2?|\w*[lL]aunch\w*|.*::run)\Z|"
+        r"(?:.*::)?(?:cudnn_frontend|deep_gemm)::.*|at::cuda::blas::.*|at::native::.*")),
     ("memory", re.compile(
         r"(?:::)?(?:cuda|hip)(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|HostUnregister|HostGetDevicePointer|IpcOpen|IpcGet|IpcClose|MemPrefetch|"
         r"MemAdvise|MemPool|MemcpyBatch)\w*\Z|(?:::)?cu(?:Mem|Ipc)\w*\Z|(?:::)?hipMem\w*\Z|(?:std::)?mem(?:cpy|set|move)\Z")),

@@ -11,6 +11,7 @@ from opwalker.expand.configuration import configuration
 from opwalker.expand.files import Files
 from opwalker.expand.known import known_macros
 from opwalker.expand.macros import MacroTable
+from opwalker.expand.made import enter_made_functions
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.reach import Follower
 from opwalker.expand.resolve import Resolver
@@ -61,6 +62,15 @@ class Workbench:
         self._asked = tuple(asked)
         self._units: dict[str, Unit] = {}
         self._bindings: Bindings | None = None
+        index.scope_name = self._scope_name
+        unit = self.unit()
+        enter_made_functions(index, self.files, unit.macros, unit.preprocessor)
+
+    def _scope_name(self, path: str, name: str, offset: int) -> str | None:
+        """What an object-like macro stands for as the name of a namespace."""
+        choice = self.unit().macros.lookup(name, path, offset, path)
+        text = (choice.event.body or "").strip() if choice and choice.event.parameters is None else ""
+        return text if text.isidentifier() else None
 
     def unit(self, build: str | None = None) -> Unit:
         """The tools for a build; the one that was asked for by default."""

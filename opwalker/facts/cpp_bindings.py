@@ -32,6 +32,7 @@ def read_bindings(
             uses = _uses(blanked, conditionals, block.body_start, block.body_end)
             if calls or uses:
                 sites.append(BindingSite(number, -1, calls, uses))
+    sites += _loose_registrations(blanked, conditionals, functions)
     if ".def" not in blanked.plain and ".impl" not in blanked.plain and "->def" not in blanked.plain:
         return tuple(sites)
     for number, function in enumerate(functions):
@@ -42,6 +43,28 @@ def read_bindings(
             uses = _uses(blanked, conditionals, function.body_start, function.body_end)
             sites.append(BindingSite(-1, number, calls, uses))
     return tuple(sites)
+
+
+_LOOSE = re.compile(r"\bRegisterOperators\s*(?:\w+\s*)?[({]")
+
+
+def _loose_registrations(
+    blanked: Blanked, conditionals: Conditionals, functions: tuple[Function, ...],
+) -> list[BindingSite]:
+    """``static auto r = torch::RegisterOperators().op(…).op(…);`` at namespace level: a site of its own."""
+    out: list[BindingSite] = []
+    at = 0
+    while (match := _LOOSE.search(blanked.plain, at)) is not None:
+        at = match.end()
+        if any(f.body_start < match.start() < f.body_end for f in functions):
+            continue
+        end = blanked.plain.find(";", at)
+        end = len(blanked.plain) if end < 0 else end
+        calls = _calls(blanked, conditionals, match.start(), end)
+        if calls:
+            out.append(BindingSite(-1, -1, calls, ()))
+        at = end
+    return out
 
 
 def calls_in(text: str) -> tuple[BindingCall, ...]:

@@ -253,12 +253,13 @@ class _Reader:
         for declarator in first:
             value = declarator.child_by_field_name("value")
             inner = declarator
+            if declarator.type == "function_declarator" and base.startswith("extern"):
+                continue  # a function declared inside the body is no variable
             if declarator.type == "init_declarator":
                 inner = declarator.child_by_field_name("declarator")
             stars = ""
             span = self._span(value) if value is not None else None
             while inner is not None and inner.type != "identifier":
-                text = self._source[inner.start_byte:inner.start_byte + 1]
                 if inner.type == "pointer_declarator":
                     stars += "*"
                 elif inner.type == "reference_declarator":
@@ -277,7 +278,6 @@ class _Reader:
                                              node.end_byte - self._shift, block))
                     inner = None
                     break
-                del text
                 following = inner.child_by_field_name("declarator")
                 if following is None:
                     named = [c for c in inner.named_children if c.type in (

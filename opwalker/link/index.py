@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from opwalker.model.build import BuildFacts
@@ -50,18 +51,57 @@ class Index:
         self._closures: dict[str, frozenset[str]] = {}
         self._functions: dict[str, tuple[tuple[str, Function], ...]] = {}
         self._kind_names: dict[str, frozenset[str]] = {}
+        self._made: dict[str, set[str]] = {}
+        self._made_kinds: dict[str, set[str]] = {}
+        #: Gives the name that a macro stands for where it is used as a scope (``namespace NAME {``), or None.
+        self.scope_name: Callable[[str, str, int], str | None] | None = None
 
     def facts(self, path: str) -> CppFacts | None:
         """The facts of a file; None for a path that is not in the tree."""
         if path not in self._facts:
-            self._facts[path] = self.store.cpp_facts(path)
+            facts = self._facts[path] = self.store.cpp_facts(path)
+            if facts is not None and self.scope_name is not None:
+                self._facts[path] = self._renamed(path, facts)
         return self._facts[path]
+
+    def _renamed(self, path: str, facts: CppFacts) -> CppFacts:
+        """The facts with scopes that are macros spelt by what the macros stand for."""
+        macros = self.names_of_kind("macro")
+        if not any(part in macros for entries in (facts.functions, facts.classes) for e in entries for part in e.scope):
+            return facts
+
+        def entry(item):
+            if not any(part in macros for part in item.scope):
+                return item
+            return replace(item, scope=tuple(
+                (self.scope_name(path, part, item.offset) or part) if part in macros else part for part in item.scope))
+
+        return replace(facts, **{
+            name: tuple(entry(item) for item in getattr(facts, name))
+            for name in ("functions", "classes", "enums", "aliases", "variables", "invocations")})
 
     def names_of_kind(self, kind: str) -> frozenset[str]:
         """All names of a kind, for a quick no."""
         if kind not in self._kind_names:
             self._kind_names[kind] = frozenset(self.store.names_of_kind(kind))
         return self._kind_names[kind]
+
+    def add_functions(self, path: str, functions: Sequence[Function]) -> None:
+        """Enter functions that the file's own facts do not show, such as those whose head a macro makes."""
+        facts = self.facts(path)
+        if facts is None:
+            return
+        self._facts[path] = replace(facts, functions=(*facts.functions, *functions))
+        for function in functions:
+            kind = "kernel" if "global" in function.flags else "function"
+            self._kind_names[kind] = self.names_of_kind(kind) | {function.name}
+            self._made.setdefault(function.name, set()).add(path)
+            self._made_kinds.setdefault(kind, set()).add(path)
+            self._functions.pop(function.name, None)
+
+    def paths_with(self, kind: str) -> list[str]:
+        """Files that hold any name of a kind, entered functions included, sorted."""
+        return sorted({*self.store.paths_with(kind), *self._made_kinds.get(kind, ())})
 
     @property
     def paths(self) -> frozenset[str]:
@@ -74,7 +114,8 @@ class Index:
         """Every function, kernel or declaration of a simple name, with its path, in path and line order."""
         if name not in self._functions:
             found: list[tuple[str, Function]] = []
-            for path in self.store.paths_of(name, ("function", "kernel", "declaration", "instantiation")):
+            paths = self.store.paths_of(name, ("function", "kernel", "declaration", "instantiation"))
+            for path in sorted({*paths, *self._made.get(name, ())}):
                 facts = self.facts(path)
                 if facts:
                     found += [(path, f) for f in facts.functions if f.name == name]

@@ -53,6 +53,7 @@ class OpDef:
     condition: str | None = None
     builds: tuple[str, ...] | None = None
     target: str | None = None
+    schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

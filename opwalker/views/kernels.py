@@ -50,7 +50,7 @@ def list_kernels(
 
 def _definitions(workbench: Workbench) -> list[tuple[str, Function]]:
     out = []
-    for path in workbench.index.store.paths_with("kernel"):
+    for path in workbench.index.paths_with("kernel"):
         facts = workbench.index.facts(path)
         out += [(path, f) for f in facts.functions if "global" in f.flags and f.body_end and "explicit_instantiation" not in f.flags]
     return out

@@ -69,7 +69,8 @@ class OpsView:
                 by_name.setdefault(name.removesuffix(".default"), []).extend(by_name.pop(name))
 
     def _op(self, name: str, bindings: list[Binding]) -> Op:
-        definitions = [b for b in bindings if b.role == "def"]
+        # Where builds define the op differently, the build that was asked for speaks first.
+        definitions = sorted((b for b in bindings if b.role == "def"), key=self._elsewhere)
         schema = None
         signature = None
         arguments: tuple = ()
@@ -87,17 +88,24 @@ class OpsView:
             except SchemaError as error:
                 self._gaps.append(Gap("bad-schema", Span(binding.path, binding.line, binding.line),
                                       f"{name}: {error} in `{text}`"))
-        impls = tuple(self._impl(b, len(arguments) if schema else None) for b in bindings if b.role == "impl")
+        impls = tuple(self._impl(b, len(arguments) if schema else None)
+                      for b in sorted((b for b in bindings if b.role == "impl"), key=self._elsewhere))
         if schema is None:
             signature = next((s for s in (self._signature(b) for b in bindings if b.function) if s), None)
         return Op(
             name=name, kind=bindings[0].kind, schema=schema, signature=signature, arguments=arguments, returns=returns,
             tags=tuple(dict.fromkeys(t for b in bindings for t in b.tags)),
-            defs=tuple(dict.fromkeys(self._def(b) for b in definitions)), impls=tuple(dict.fromkeys(impls)))
+            defs=tuple(dict.fromkeys(self._def(b, schema) for b in definitions)), impls=tuple(dict.fromkeys(impls)))
 
-    def _def(self, binding: Binding) -> OpDef:
+    def _elsewhere(self, binding: Binding) -> bool:
+        builds = self._workbench.builds_at(binding.path, binding.condition)
+        return builds is not None and self._workbench.build not in builds
+
+    def _def(self, binding: Binding, schema: str | None) -> OpDef:
+        own = normalise_schema_text(binding.schema) if binding.schema else None
         return OpDef(binding.path, binding.line, shown_condition(binding.condition),
-                     self._workbench.builds_at(binding.path, binding.condition), binding.target)
+                     self._workbench.builds_at(binding.path, binding.condition), binding.target,
+                     own if own != schema else None)
 
     def _impl(self, binding: Binding, arity: int | None) -> OpImpl:
         builds = self._workbench.builds_at(binding.path, binding.condition)
