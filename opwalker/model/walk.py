@@ -72,13 +72,18 @@ class OpImpl:
 
 @dataclass(frozen=True, slots=True)
 class PythonRef:
-    """A place in Python: a call of an op (``callee``, ``depth`` callers away from it) or a fake implementation."""
+    """A place in Python: a call of an op (``callee``, ``depth`` callers away from it) or a fake implementation.
+
+    ``line`` is where the call stands. At depth 0, a function that is itself called from elsewhere is a wrapper and
+    stands for the op: then ``line`` is its definition, and ``call_line`` the call in it.
+    """
 
     file: str
     line: int
     function: str | None = None
     callee: str | None = None
     depth: int = 0
+    call_line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
