@@ -7,13 +7,14 @@ only pass their macros on.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
 from opwalker.link.build_events import Event
-from opwalker.link.build_flags import defines_of_definitions, defines_of_options, unwrapped
+from opwalker.link.build_flags import LANGUAGES, defines_of_definitions, defines_of_options, unwrapped
 from opwalker.link.build_guard import Guard, either_text, excludes, guard_text, join, put_together, without
 from opwalker.link.build_tree import BINARY, ROOT, Tree, resolve
 from opwalker.link.build_values import MARK, Item, is_unknown, shown
@@ -21,6 +22,9 @@ from opwalker.model.build import TARGET_KINDS, Define, Target, TargetSource
 
 #: Sources that only a device compiler takes.
 DEVICE_SUFFIXES = (".cu", ".hip")
+
+#: Device sources that a build writes beside the file that it copies them from.
+_COPIED_FROM = {".cu": (".cpp", ".cc"), ".hip": (".cu", ".cpp", ".cc")}
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _MAX_LINK_DEPTH = 20
@@ -193,7 +197,15 @@ class Assembly:
             # A generated copy of a file of the tree: the file that it was made from is the one to read.
             origin = resolve(item.origin, event.directory)
             path = origin if self._tree.is_file(origin) else path
-        return _shown_path(path)
+        return _shown_path(path if self._tree.is_file(path) is not False else self._twin(path))
+
+    def _twin(self, path: str) -> str:
+        """The file that a missing one is a copy of: the same name with another suffix; else the path itself."""
+        stem, suffix = posixpath.splitext(path)
+        for other in _COPIED_FROM.get(suffix, ()):
+            if self._tree.is_file(stem + other):
+                return stem + other
+        return path
 
     def _include_paths(self, event: Event) -> Iterator[str]:
         for text, _, _, _ in unwrapped(event.items):
@@ -232,6 +244,8 @@ def _defines(event: Event, context: Guard) -> list[Define]:
     """The macros of one event; conditions that ``context`` says already are left out."""
     if event.what == "folder-options":
         reader = partial(defines_of_options, language=event.name or None)
+    elif event.what == "options" and event.detail in LANGUAGES:
+        reader = partial(defines_of_options, language=event.detail)
     else:
         reader = _READERS.get(event.detail if event.what in ("property", "file") else event.what)
     if reader is None:

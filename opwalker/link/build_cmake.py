@@ -1,14 +1,13 @@
 """CMake projects to targets: finds the files to start from and evaluates them for one kind of build.
 
-In: the parsed CMake files of a tree. Out: targets, macros of the whole build, problems, and the architectures that
-the evaluated files name.
+In: the parsed CMake files of a tree. Out: targets, macros of the whole build, problems, and which files were read.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from opwalker.link.build_assemble import Assembly
@@ -22,7 +21,7 @@ from opwalker.link.build_strings import run_string
 from opwalker.link.build_tree import Tree
 from opwalker.link.build_values import Item
 from opwalker.link.build_variables import HANDLERS as VARIABLES
-from opwalker.model.build import BuildCommand, BuildFile, Define, ProjectFacts, Target
+from opwalker.model.build import BuildFile, Define, ProjectFacts, Target
 
 _HANDLERS = {**VARIABLES, **MAKING, **CONTROL, "list": run_list, "string": run_string}
 
@@ -32,13 +31,6 @@ _FOREIGN = re.compile(
     r"|examples?|tests?|testing|benchmarks?|docs?|node_modules|build)(?:/|$)",
     re.IGNORECASE,
 )
-
-#: A spelling of CUDA architectures: "9.0a", "8.0+PTX", "90a", "90-real".
-_DOTTED = re.compile(r"(?:[5-9]|1\d)\.\d[af]?(?:\+PTX)?\Z")
-_WHOLE = re.compile(r"(?:[5-9]\d|1\d\d)[af]?(?:-real|-virtual)?\Z")
-_GENCODE = re.compile(r"arch=compute_(\d{2,3}[af]?)")
-_ABOUT_ARCHITECTURES = re.compile(r"(?<!HIP_)(?<!ROCM_)ARCH", re.IGNORECASE)
-
 
 @dataclass(slots=True)
 class Outcome:
@@ -99,25 +91,3 @@ def evaluate_entry(
     targets = assembly.targets()
     problems.extend(assembly.problems)
     return Outcome(targets, assembly.folder_defines(run.directory), problems, run.entered)
-
-
-def architectures_of(commands: Iterable[BuildCommand]) -> list[str]:
-    """The CUDA architectures that commands name, in order: in lists whose command or variable is about them."""
-    found: list[str] = []
-    for command in commands:
-        if command.name not in ("if", "elseif", "while"):
-            found.extend(_architectures_in(command))
-        if command.body:
-            found.extend(architectures_of(command.body))
-    return list(dict.fromkeys(found))
-
-
-def _architectures_in(command: BuildCommand) -> list[str]:
-    texts = [argument.text for argument in command.arguments]
-    found = [name for text in texts for name in _GENCODE.findall(text)]
-    if any(_ABOUT_ARCHITECTURES.search(text) for text in (command.name, *texts)):
-        for text in texts:
-            elements = [element for element in text.split(";") if element]
-            if elements and all(_DOTTED.match(element) or _WHOLE.match(element) for element in elements):
-                found.extend(elements)
-    return found

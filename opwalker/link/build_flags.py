@@ -15,7 +15,8 @@ from opwalker.model.build import Define
 
 _LANGUAGE = re.compile(r"\$<COMPILE_LANGUAGE:([A-Za-z,]+)>\Z")
 _DEFINE_NAME = re.compile(r"[A-Za-z_]\w*\Z")
-_LANGUAGES = {"CUDA", "HIP", "CXX", "C"}
+#: The languages that flags can be limited to.
+LANGUAGES = {"CUDA", "HIP", "CXX", "C"}
 
 
 def defines_of_definitions(items: Value, guard: Guard, file: str, line: int) -> list[Define]:
@@ -90,7 +91,7 @@ def unwrapped(items: Value) -> Iterator[tuple[str, Item, str | None, str | None]
         conditions = [c for c in open_conditions if not _is_build_interface(c)]
         languages = [m.group(1) for c in conditions if (m := _LANGUAGE.match(c))]
         others = [shown(c) for c in conditions if not _LANGUAGE.match(c)]
-        language = languages[-1] if languages and languages[-1] in _LANGUAGES else None
+        language = languages[-1] if languages and languages[-1] in LANGUAGES else None
         if languages and language is None:
             others.extend(f"COMPILE_LANGUAGE:{name}" for name in languages)
         if body and not body.startswith("$<"):

@@ -1,0 +1,73 @@
+"""Which files say how a library is built, and one such file read on its own.
+
+In: a path and a text. Out: a ``BuildFile``. CMake files come as commands, ``pyproject.toml`` as facts; of a Python
+file the text is kept, since what it makes depends on other files, and evaluated while linking.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from opwalker.facts.build_cmake import read_cmake
+from opwalker.facts.build_project import read_project
+from opwalker.model.build import BuildFile
+
+_PROJECT = re.compile(r"pyproject(?:[_-]\w+)?\.toml\Z")
+_SETUP = re.compile(r"setup(?:[_-]\w+)?\.py\Z")
+
+#: Larger ones are data or generated.
+MAX_SIZE = 2_000_000
+
+
+def build_language(path: str) -> str | None:
+    """``cmake``, ``project`` or ``python`` for a file that may say how to build; None for all others.
+
+    Any Python file may: whether one does is told by ``makes_extensions`` of its text.
+    """
+    name = posixpath.basename(path)
+    if name == "CMakeLists.txt" or name.endswith(".cmake"):
+        return "cmake"
+    if _PROJECT.match(name):
+        return "project"
+    return "python" if name.endswith(".py") else None
+
+
+def is_setup_script(path: str) -> bool:
+    """True for ``setup.py`` and its variants (``setup_rocm.py``)."""
+    return _SETUP.match(posixpath.basename(path)) is not None
+
+
+def makes_extensions(text: str) -> bool:
+    """True if a Python text may compile C++ or CUDA sources. Cheap, so that every file can be asked.
+
+    It does if it uses torch's build helpers, makes an extension, or hands a list of sources on.
+    """
+    return "cpp_extension" in text or "Extension(" in text or _hands_on_sources(text)
+
+
+def _hands_on_sources(text: str) -> bool:
+    # A search for the bare word is many times faster than a regular expression over all the text.
+    at = text.find("sources")
+    while at >= 0:
+        before, behind = text[at - 1 : at], text[at + 7 : at + 9].lstrip(" ")
+        if not (before.isalnum() or before == "_") and behind[:1] in ("=", "("):
+            return True
+        at = text.find("sources", at + 7)
+    return False
+
+
+def read_build_file(path: str, text: str) -> BuildFile | None:
+    """Read one file; None if it says nothing about how to build."""
+    language = build_language(path)
+    if language is None or len(text) > MAX_SIZE:
+        return None
+    if language == "cmake":
+        commands, problems = read_cmake(text)
+        return BuildFile(path, language, commands, problems=problems)
+    if language == "project":
+        project, problems = read_project(text)
+        return BuildFile(path, language, project=project, problems=problems)
+    if is_setup_script(path) or makes_extensions(text):
+        return BuildFile(path, language, text=text)
+    return None

@@ -1,0 +1,149 @@
+"""Python build scripts to targets: which files and functions to start from, for one kind of build.
+
+In: Python files of a tree. Out: targets and problems. Setup scripts are evaluated as they would run; in other files,
+every function that compiles something is evaluated, and every class that has or inherits a method that does.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from opwalker.link.build_assemble import Assembly
+from opwalker.link.build_extensions import FACTORIES
+from opwalker.link.build_guard import Guard, LimitReached, Stopped
+from opwalker.link.build_py_names import ParsedFiles
+from opwalker.link.build_py_run import PyRun
+from opwalker.link.build_py_values import Class, Function, Module
+from opwalker.link.build_seeds import Seeds
+from opwalker.link.build_tree import Tree
+from opwalker.model.build import BUILDS, BuildFile, Target
+
+#: Kinds of build, and devices that are not told apart, as file and folder names have them.
+_DEVICE_WORDS = {"cuda": "cuda", "rocm": "rocm", "hip": "rocm", "cpu": "cpu"}
+_OTHER_DEVICES = re.compile(
+    r"(?:^|[/_-])(?:xpu|npu|hpu|mlu|musa|sycl|tpu|mps|metal|sdaa|supa|klxpu|vulkan)(?:[/_.-]|$)"
+)
+_VARIANT = re.compile(r"(?:setup|pyproject)[_-](\w+)\.\w+\Z")
+
+
+@dataclass(slots=True)
+class Scripts:
+    """What the scripts of a tree came to in one kind of build.
+
+    ``module_names`` are modules that a script lists without sources: something else, mostly CMake, makes them.
+    """
+
+    targets: list[Target] = field(default_factory=list)
+    module_names: list[tuple[str, Guard]] = field(default_factory=list)
+    problems: list[tuple[str, int, str, str]] = field(default_factory=list)
+
+
+def builds_of_file(path: str) -> tuple[str, ...]:
+    """The kinds of build that a file is for, by its name: ``setup_rocm.py`` for one, ``npu/builder.py`` for none."""
+    match = _VARIANT.search(posixpath.basename(path))
+    if match:
+        build = _DEVICE_WORDS.get(match.group(1))
+        return (build,) if build else ()
+    return () if _OTHER_DEVICES.search(path) else BUILDS
+
+
+def evaluate_setup(
+    files: Mapping[str, BuildFile], parsed: ParsedFiles, tree: Tree, seeds: Seeds, path: str
+) -> Scripts:
+    """Evaluate one setup script."""
+    run = PyRun(files, parsed, tree, seeds)
+    try:
+        module = run.load(path, posixpath.dirname(path), as_main=True)
+        if module is not None:
+            _run_functions(run, module)
+    except (Stopped, LimitReached, RecursionError):
+        run.problems.append((path, run.line, "limit", "the evaluation ended early"))
+    return _finished(run, tree)
+
+
+def evaluate_others(
+    files: Mapping[str, BuildFile], parsed: ParsedFiles, tree: Tree, seeds: Seeds, paths: list[str]
+) -> Scripts:
+    """Evaluate files that compile when they are imported or called."""
+    run = PyRun(files, parsed, tree, seeds)
+    modules: list[Module] = []
+    for path in paths:
+        file = files[path]
+        syntax = parsed.tree(file)
+        if syntax is None or not (_compiles(syntax) or "def sources(" in file.text):
+            continue
+        try:
+            module = run.load(path, "")
+            if module is not None:
+                modules.append(module)
+                _run_functions(run, module)
+        except (Stopped, LimitReached, RecursionError):
+            run.problems.append((path, run.line, "limit", "the evaluation ended early"))
+    for module in modules:
+        for cls in module.classes:
+            _run_class(run, cls)
+    return _finished(run, tree)
+
+
+def _finished(run: PyRun, tree: Tree) -> Scripts:
+    assembly = Assembly(run.events, tree, run.seeds.build)
+    targets = assembly.targets()
+    return Scripts(targets, run.module_names, [*run.problems, *assembly.problems])
+
+
+def _run_functions(run: PyRun, module: Module) -> None:
+    """Evaluate the functions of a module that compile something and were not called yet."""
+    for node in module.tree.body:
+        if not isinstance(node, ast.FunctionDef) or node in run.called or not _compiles(node):
+            continue
+        function = module.frame.vars.get(node.name)
+        if isinstance(function, Function) and function.node is node:
+            _attempt(run, function)
+
+
+def _run_class(run: PyRun, cls: Class) -> None:
+    """Evaluate the compiling methods of a class on an instance of it."""
+    node = next((n for n in ast.walk(cls.module.tree) if isinstance(n, ast.ClassDef) and n.name == cls.name), None)
+    seen: set[str] = set()
+    for ancestor in cls.lineage():
+        for name, method in ancestor.attrs.items():
+            if name in seen or not isinstance(method, Function):
+                continue
+            seen.add(name)
+            if name == "__init__" or isinstance(method.node, ast.Lambda) or not _compiles(method.node):
+                continue
+            run.site = (cls.module.path, node.lineno) if node else None
+            try:
+                run.frame = cls.module.frame
+                instance = run.construct(cls, [], {}, None)
+                _attempt(run, Function(method.node, method.frame, method.owner, instance))
+            except (Stopped, LimitReached, RecursionError):
+                continue
+            finally:
+                run.site = None
+
+
+def _attempt(run: PyRun, function: Function) -> None:
+    try:
+        run.frame = function.frame
+        run.call_function(function, [], {})
+    except (Stopped, LimitReached, RecursionError):
+        run.problems.append((function.frame.module.path, run.line, "limit", "the evaluation ended early"))
+
+
+def _compiles(node: ast.AST) -> bool:
+    """True if a call in here makes an extension or hands sources on."""
+    for inner in ast.walk(node):
+        if not isinstance(inner, ast.Call):
+            continue
+        name = getattr(inner.func, "attr", None) or getattr(inner.func, "id", "")
+        if name in FACTORIES:
+            return True
+        keywords = {keyword.arg for keyword in inner.keywords}
+        if {"name", "sources"} <= keywords:
+            return True
+    return False
