@@ -33,6 +33,8 @@ LIBRARY_USE = re.compile(
     r"\.(?:define|impl|fallback|_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)[ \t]*\("
 )
 DEFINED_USE = re.compile(r"\.(?:_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)\b")
+#: An op that is looked up by a name which is not written there: the function around it hands out ops.
+GETTER = re.compile(r"\bgetattr\(\s*(?:getattr\(\s*torch\.ops|torch\.ops[\w.]*\s*,\s*(?![\"']))")
 _SELF_USE = re.compile(r"\b(?:self|cls)\.(\w+)")
 #: What ``torch.library`` has that registers; the rest of it only reads or tests.
 _REGISTERING = frozenset(
@@ -310,6 +312,9 @@ class Finder:
         if needles.library_use is not None:
             for found in needles.library_use.finditer(text):
                 self._registers(found.start(), HELPER_LEVELS)
+        if needles.roots:
+            for found in GETTER.finditer(text):
+                self._registers(found.start(), HELPER_LEVELS)
         for word in list(needles.registrars):
             for at in occurrences(text, word):
                 self._registers(at, HELPER_LEVELS)
@@ -331,7 +336,14 @@ class Finder:
                 self._keep_method_flow(outermost, owner[0])
         else:
             found = _ASSIGNED.match(self.text, self._statement_line(place, through_calls=True))
-            if found and "," not in found.group(1) and "." not in found.group(1):
+            word = word_at(self.text, place)
+            result = word != "Library" and CALLED.match(self.text, place + len(word)) is not None
+            decorated = self.layout.decorated(place)
+            if decorated is not None:
+                self._callers(decorated.name, False, CALLER_LEVELS)
+            elif found and result:
+                self._result(found.group(1), bool(around))
+            elif found and "," not in found.group(1) and "." not in found.group(1):
                 name = found.group(1)
         if name is None or not levels or (name, "registrar") in self._seen:
             return
@@ -340,6 +352,12 @@ class Finder:
         for at in occurrences(self.text, name):
             if not self.text.endswith(("def ", "class "), 0, at):
                 self._registers(at, levels - 1)
+
+    def _result(self, targets: str, in_class: bool) -> None:
+        """What a helper of registration returns is bound to names: calls of them may be calls of an op."""
+        for target in targets.split(","):
+            owner, _, name = target.strip().rpartition(".")
+            self._callers(name, bool(owner) or in_class, CALLER_LEVELS)
 
     def _keep_method_flow(self, method: Head, owner: Head) -> None:
         """Keep what a registering method relies on: the constructor and the methods it reads through ``self``."""

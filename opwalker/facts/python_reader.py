@@ -12,7 +12,7 @@ from bisect import bisect_right
 from opwalker.facts import python_steps
 from opwalker.facts.python_layout import SIGNATURE_END, Head, Layout
 from opwalker.facts.python_light import located_imports
-from opwalker.facts.python_needles import Needles, occurrences
+from opwalker.facts.python_needles import GETTER, Needles, occurrences
 from opwalker.facts.python_ops import OpReader
 from opwalker.facts.python_tree import (
     Node,
@@ -162,6 +162,8 @@ class Reader:
         places = [at for word in self.needles.registrars for at in occurrences(self.text, word)]
         if self.needles.library_use is not None:
             places += [found.start() + 1 for found in self.needles.library_use.finditer(self.text)]
+        if self.needles.roots:
+            places += [found.start() for found in GETTER.finditer(self.text)]
         if not places:
             return
         for place in sorted(places):
@@ -215,15 +217,23 @@ class Reader:
         """The definitions of names that the steps use: assignments, functions and classes of this file."""
         pending = {name for step in self.steps for name in _names(step.value)}
         pending |= {name for step in self.steps for guard in step.guards for name in _names(guard.test)}
-        for function in self.functions.values():
-            if function.signed:
-                pending |= {name for *_, default, _ in function.parameters for name in _WORDS.findall(default or "")}
+        pending |= self._signature_words()
         seen: set[str] = set()
         while pending:
             name = pending.pop()
             if name not in seen:
                 seen.add(name)
-                pending |= self._define(name)
+                pending |= self._define(name) | (self._signature_words() if not pending else set())
+
+    def _signature_words(self) -> set[str]:
+        """The words in the annotations and defaults of the functions whose signature is read."""
+        found: set[str] = set()
+        for function in self.functions.values():
+            if function.signed:
+                for _, note, default, _ in function.parameters:
+                    found.update(_WORDS.findall(f"{note or ''} {default or ''}"))
+                found.update(_WORDS.findall(function.returns or ""))
+        return found
 
     def _define(self, name: str) -> set[str]:
         """Record the definitions of a module-level name; the names that they use in turn."""
@@ -306,7 +316,8 @@ class Reader:
         used = {call.callee.split(".", 1)[0] for call in self.calls.values()}
         used |= {call.callee for call in self.calls.values()}
         used |= {name for step in self.steps for name in _names(step.value)}
-        used |= self.needles.wanted
+        used |= self.needles.wanted | self._signature_words()
+        used |= {name for step in self.steps for guard in step.guards for name in _names(guard.test)}
         for found in self.classes.values():
             used |= {base.split(".", 1)[0].split("[", 1)[0] for base in found.bases}
         used |= {use.text.split(".", 1)[0] for use in self.ops.uses.values()}

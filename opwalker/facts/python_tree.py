@@ -40,6 +40,7 @@ _BOUND = tree_sitter.Query(
     """,
 )
 _SPACE = re.compile(r"\s+")
+_COMMENT = re.compile(r"(?<=\s)#[^\n\"']*(?=\n)")
 _ESCAPE = re.compile(r"\\(?:\r?\n|([abfnrtv\\'\"])|([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OPERATORS = {"is": "is", "is not": "isnot", "in": "in", "not in": "notin", "==": "eq", "!=": "ne"}
@@ -312,7 +313,9 @@ def guards_of(node: Node) -> tuple[PyGuard, ...]:
 def _guard(condition: Node | None, wanted: bool) -> PyGuard:
     if condition is None:
         return PyGuard(PyExpr("other"), wanted)
-    return PyGuard(expr(condition), wanted, text=" ".join(text_of(condition).split()))
+    while condition.type == "parenthesized_expression" and len(condition.named_children) == 1:
+        condition = condition.named_children[0]
+    return PyGuard(expr(condition), wanted, text=" ".join(_COMMENT.sub("", text_of(condition)).split()))
 
 
 def expr(node: Node, depth: int = 0) -> PyExpr:

@@ -19,6 +19,7 @@ from opwalker.link.python_torch import (
     is_transparent,
     joined,
     library_function,
+    stray_effects,
 )
 from opwalker.link.python_values import (
     Choice,
@@ -67,7 +68,7 @@ class Caller:
         items = value.items
         match value.kind:
             case "name":
-                return self._flow.named(frame, value.text)
+                return self._flow.named(frame, value.text, context.inner[1])
             case "str":
                 return Const(value.text)
             case "const":
@@ -165,7 +166,7 @@ class Caller:
     def _of_class(self, path: str, qualname: str, name: str, context: Context) -> Value:
         for step in self._flow.steps(path).get(qualname, []):
             if step.kind == "assign" and step.target == name:
-                return self.evaluate(Frame(path, "", {}), step.value, context)
+                return self.evaluate(Frame(path, qualname, {}), step.value, context)
         found = self._flow.graph.method(path, qualname, name)
         if found is not None:
             return self._flow.function(found.path, found.qualname)
@@ -177,9 +178,15 @@ class Caller:
             me = frame.find("self")
             above = (frame.path, frame.scope.rpartition(".")[0])
             return Instance(me.path, me.qualname, me.state, above) if isinstance(me, Instance) else Unknown("super()")
-        function = self.evaluate(frame, callee, context)
         inner = context.inner
         given = self._arguments(frame, arguments, context)
+        context.inner = inner
+        if callee.kind == "attr":
+            owner = self.evaluate(frame, callee.items[0], context)
+            self._flow.record(stray_effects(owner, callee.text, given), context)
+            function = self.attribute(owner, callee.text, context)
+        else:
+            function = self.evaluate(frame, callee, context)
         context.inner = inner
         return self.call(function, given, context, value)
 
@@ -290,7 +297,9 @@ class Caller:
         values: list[Value] = []
         for one in definitions:
             frame = Frame(function.path, function.qualname, {}, function.closure)
-            self._bind(frame, one, function, given, context)
+            if not self._bind(frame, one, function, given, context):
+                values.append(result)
+                continue
             value, _ = flow.run(frame, flow.steps_of(one, function.path), context)
             values.append(value if value is not None else Const(None))
         context.depth -= 1
@@ -305,8 +314,8 @@ class Caller:
             context.found[before:] = fresh
         return choice(values)
 
-    def _bind(self, frame: Frame, one: PyFunction, function: Func, given: Arguments, context: Context) -> None:
-        """Give the parameters of a function their values."""
+    def _bind(self, frame: Frame, one: PyFunction, function: Func, given: Arguments, context: Context) -> bool:
+        """Give the parameters of a function their values; false where the call does not fit the function."""
         positional = list(given.positional)
         if function.owner is not None and "staticmethod" not in one.decorators:
             positional.insert(0, function.owner)
@@ -326,7 +335,8 @@ class Caller:
             elif default is not None:
                 frame.names[name] = self.default(frame.path, default, context)
             else:
-                frame.names[name] = Unknown(f"{name}, which is not given")
+                return False
+        return not positional and (not keywords or any(kind == "kwarg" for *_, kind in one.parameters))
 
     def default(self, path: str, text: str, context: Context) -> Value:
         """The value of a parameter's default, from its text."""
@@ -334,6 +344,8 @@ class Caller:
         if isinstance(value, Unknown) and _DOTTED.match(text):
             head, *rest = text.split(".")
             value = self._flow.module_value(path, head)
+            if isinstance(value, Unknown) and not rest:
+                value = self._flow.constant(path, head)
             for name in rest:
                 value = self.attribute(value, name, context)
         return value

@@ -13,17 +13,19 @@ from dataclasses import dataclass, field, replace
 
 from opwalker.link.python_calls import Caller
 from opwalker.link.python_graph import Graph
-from opwalker.link.python_torch import Arguments, Effect
+from opwalker.link.python_torch import Arguments, Effect, spelled_op
 from opwalker.link.python_values import (
     Choice,
     Class,
     Const,
+    Defined,
     Frame,
     Func,
     Given,
     InModule,
     Instance,
     Outer,
+    Partial,
     Seq,
     Unknown,
     Value,
@@ -31,13 +33,13 @@ from opwalker.link.python_values import (
     is_given,
     truth,
 )
-from opwalker.model.python import PyFunction, PyGuard, PyImport, PyStep
+from opwalker.model.python import PyAlias, PyFunction, PyGuard, PyImport, PyStep
 
 #: How deep calls are followed: a helper, a class that it makes, a method of that, and the helper below.
 DEEPEST = 8
 _MOST_ROUNDS = 64
-#: A guard with this in it asks whether the op is there already; it says nothing about the build.
-_ALREADY = "hasattr("
+#: A condition with this in it asks whether the op is there already, or about an object's state; not about the build.
+_SAYS_NOTHING = ("hasattr(", "self.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +74,51 @@ class Flow:
         self.graph = graph
         self.caller = Caller(self)
         self._steps: dict[str, dict[str | None, list[PyStep]]] = {}
-        self._values: dict[tuple[str, str], Value] = {}
-        self._pending: set[tuple[str, str]] = set()
+        self._values: dict[tuple[str, str, int | None], Value] = {}
+        self._pending: set[tuple[str, str, int | None]] = set()
+        self._results: dict[tuple[str, str, int], Value] = {}
         self._alone: dict[tuple[str, str], tuple[list[Found], Frame]] = {}
 
     def all_found(self) -> list[Found]:
         """All registrations of all files, each once, by file and line."""
-        found: dict[Found, None] = {}
+        found: dict[tuple[Effect, str, int], Found] = {}
         for path in sorted(self.graph.full):
             for scope in list(self.steps(path)):
                 function = scope is not None and scope in self.graph.functions(path)
                 entries = self.alone(path, scope)[0] if function and scope is not None else self._module(path, scope)
                 for one in entries:
-                    if one.effect.name is not None or not one.effect.given:
-                        found[one] = None
-        return sorted(found, key=lambda one: (one.path, one.line, one.effect.name or "", one.effect.action))
+                    key = (one.effect, one.path, one.line)
+                    if one.effect.name is None and one.effect.given:
+                        continue
+                    if key not in found or len(one.condition or "") < len(found[key].condition or ""):
+                        found[key] = one
+        return sorted(found.values(), key=lambda one: (one.path, one.line, one.effect.name or "", one.effect.action))
+
+    def op_names(self) -> Iterator[tuple[str, PyAlias]]:
+        """``(file, alias)`` for the names that stand for an op by way of a helper or of ``custom_op``."""
+        for path in sorted(self.graph.full):
+            for scope, steps in self.steps(path).items():
+                for step in steps:
+                    name = (step.target or "").rpartition(".")[2]
+                    owner = scope
+                    if step.kind == "assign" and (step.target or "").startswith("self."):
+                        owner = (scope or "").rpartition(".")[0]
+                    elif step.kind not in ("assign", "decorate") or scope in self.graph.functions(path):
+                        continue
+                    for target in sorted(set(self._ops_of(path, scope, step))):
+                        yield path, PyAlias(name, target, owner, step.line)
+
+    def _ops_of(self, path: str, scope: str | None, step: PyStep) -> Iterator[str]:
+        """The ops, spelt from the root, that a step binds to its target."""
+        if step.kind == "decorate":
+            value = self._results.get((path, step.target or "", step.line), Unknown("open"))
+        elif scope is not None and scope in self.graph.functions(path):
+            value = self.evaluate(self.alone(path, scope)[1], step.value, Context(path, None))
+        else:
+            value = self.evaluate(Frame(path, scope or "", {}), step.value, Context(path, None, inner=(path, step.line)))
+        found = {one for one in map(spelled_op, value.values if isinstance(value, Choice) else (value,)) if one}
+        if len(found) == 1:
+            yield from found
 
     # -- entries
 
@@ -173,7 +205,8 @@ class Flow:
             return self.run(frame, steps, context, level + 1) if outcome == guard.wanted else (None, False)
         before = dict(frame.names)
         text = guard.text if guard.wanted else f"not ({guard.text})"
-        with _under(context, text if guard.text and _ALREADY not in guard.text else None):
+        telling = guard.text and not any(word in guard.text for word in _SAYS_NOTHING)
+        with _under(context, text if telling else None):
             value, ended = self.run(frame, steps, context, level + 1)
         if ended:
             frame.names = before
@@ -233,7 +266,9 @@ class Flow:
             known = self.function(frame.path, qualname, frame if frame.scope else None, step.line)
         decorator = self.evaluate(frame, step.value, context)
         result = self.caller.call(decorator, Arguments((known,), ()), context, step.value)
-        settled = known if isinstance(result, Unknown | Given | Choice) else result
+        self._results[frame.path, qualname, step.line] = result
+        # A wrapper made by an ordinary decorator keeps the name and the signature of what it wraps.
+        settled = result if isinstance(result, Defined | Instance | Partial) else known
         frame.names[name] = settled
         return settled
 
@@ -260,8 +295,8 @@ class Flow:
         """The value of an expression in a frame."""
         return self.caller.evaluate(frame, value, context)
 
-    def named(self, frame: Frame, name: str) -> Value:
-        """The value of a bare name in a frame."""
+    def named(self, frame: Frame, name: str, line: int) -> Value:
+        """The value of a bare name in a frame; ``line`` is where it is used, which counts outside of functions."""
         found = frame.find(name)
         if found is not None:
             return found
@@ -275,11 +310,11 @@ class Flow:
             if local:
                 return choice([self._imported(frame.path, one) for one in local])
             scope = scope.rpartition(".")[0]
-        return self.module_value(frame.path, name)
+        return self.module_value(frame.path, name, None if frame.scope else line)
 
-    def module_value(self, path: str, name: str) -> Value:
-        """The value of a module-level name of a file."""
-        key = (path, name)
+    def module_value(self, path: str, name: str, before: int | None = None) -> Value:
+        """The value of a module-level name of a file; with ``before``, what it is just before that line."""
+        key = (path, name, before)
         known = self._values.get(key)
         if known is not None:
             return known
@@ -287,32 +322,41 @@ class Flow:
             return Unknown(f"defined by itself: {name}")
         self._pending.add(key)
         try:
-            self._values[key] = self._module_value(path, name)
+            self._values[key] = self._module_value(path, name, before)
         finally:
             self._pending.discard(key)
         return self._values[key]
 
-    def _module_value(self, path: str, name: str) -> Value:
-        candidates: list[Value] = []
+    def _module_value(self, path: str, name: str, before: int | None) -> Value:
+        graph, imports = self.graph, self.graph.imports(path)
         frame, context = Frame(path, "", {}), Context(path, None)
+        events: list[tuple[int, bool, PyStep | PyImport | None]] = []
         for step in self.steps(path).get(None, []):
             if step.kind == "assign" and step.target == name:
-                if not step.guards:
-                    candidates.clear()
-                value = self.evaluate(frame, step.value, context)
+                events.append((step.line, not step.guards, step))
+        events += [(one.line, False, one) for one in imports.get(name, ()) if one.scope is None]
+        events += [(one.line, False, None) for one in self.definitions(path, name)[:1]]
+        events.sort(key=lambda event: event[0])
+        candidates: list[Value] = []
+        for line, sure, event in events:
+            if before is not None and line >= before:
+                break
+            if sure:
+                candidates.clear()
+            if isinstance(event, PyStep):
+                context.inner = (path, event.line)
+                value = self.evaluate(frame, event.value, context)
                 candidates.append(_FLAG if isinstance(value, Const) and not isinstance(value.value, str) else value)
-        if name in self.graph.functions(path):
-            candidates.append(self._decorated(path, name, frame, context))
-        if name in self.graph.classes(path):
+            elif isinstance(event, PyImport):
+                candidates.append(self._imported(path, event))
+            else:
+                candidates.append(self._decorated(path, name, frame, context))
+        if name in graph.classes(path):
             candidates.append(Class(path, name))
-        imports = self.graph.imports(path)
-        for one in imports.get(name, ()):
-            if one.scope is None:
-                candidates.append(self._imported(path, one))
         if not candidates:
             for alias, bound in imports.items():
                 if alias.startswith(f"{name}.") and bound[0].name is None:
-                    target = self.graph.modules.module(path, name)
+                    target = graph.modules.module(path, name)
                     return InModule(target) if target is not None else Outer(name)
             for one in imports.get("*", ()):
                 candidates += [self._imported(path, replace(one, name=name, alias=name))]
@@ -321,10 +365,19 @@ class Flow:
             return Outer(f"builtins.{name}")
         return choice(candidates) if candidates else Unknown(f"{name}, which is not defined where it can be read")
 
+    def constant(self, path: str, name: str) -> Value:
+        """The number or truth value that a module-level name gets, where it is assigned only once."""
+        assigned = [step for step in self.steps(path).get(None, []) if step.kind == "assign" and step.target == name]
+        if len(assigned) != 1 or assigned[0].guards:
+            return Unknown(f"{name}, a variable")
+        context = Context(path, None, inner=(path, assigned[0].line))
+        return self.evaluate(Frame(path, "", {}), assigned[0].value, context)
+
     def _decorated(self, path: str, name: str, frame: Frame, context: Context) -> Value:
         value = self.function(path, name)
         for step in self.steps(path).get(None, []):
             if step.kind == "decorate" and step.target == name:
+                context.inner = (path, step.line)
                 value = self._decorate(frame, step, context)
         return value
 

@@ -119,8 +119,21 @@ class Graph:
             if owner is None:
                 return []
             found = self.method(path, owner, parts[1], skip_own=parts[0] == "super()")
-            return [found] if found is not None else []
+            return [found] if found is not None else list(self.class_aliases(path, owner, parts[1]))
         return list(self.named(path, parts, call.function))
+
+    def add_alias(self, path: str, alias: PyAlias) -> None:
+        """Make known that a name of a file stands for an op; ``alias.scope`` is the class that has it."""
+        name = alias.name if alias.scope is None else f"{alias.scope}.{alias.name}"
+        self.aliases(path).setdefault(name, []).append(alias)
+
+    def class_aliases(self, path: str, owner: str, name: str) -> Iterator[PyAlias]:
+        """The ops that an attribute of a class stands for, in the class itself or the nearest base that has it."""
+        for here, qualname in self._lineage(path, owner):
+            found = self.aliases(here).get(f"{qualname}.{name}")
+            if found:
+                yield from found
+                return
 
     def _class_around(self, path: str, function: str) -> str | None:
         """The class whose method ``function`` is, or stands in."""
@@ -134,22 +147,26 @@ class Graph:
 
     def method(self, path: str, owner: str, name: str, skip_own: bool = False) -> Node | None:
         """The method that ``self.name`` means in a class: its own, or that of the nearest base that has it."""
+        for at, (here, qualname) in enumerate(self._lineage(path, owner)):
+            if name in self.classes(here)[qualname].methods and (at or not skip_own):
+                return Node(here, f"{qualname}.{name}")
+        return None
+
+    def _lineage(self, path: str, owner: str) -> Iterator[tuple[str, str]]:
+        """A class and its bases as far as they are known, nearest first."""
         pending = [(path, owner)]
-        for step in range(_MOST_BASES):
-            if not pending:
-                return None
+        seen: set[tuple[str, str]] = set()
+        while pending and len(seen) < _MOST_BASES:
             here, qualname = pending.pop(0)
             known = self.classes(here).get(qualname)
-            if known is None:
+            if known is None or (here, qualname) in seen:
                 continue
-            if name in known.methods and (step or not skip_own):
-                return Node(here, f"{qualname}.{name}")
+            seen.add((here, qualname))
+            yield here, qualname
             for base in known.bases:
-                bare = base.split("[", 1)[0]
-                for meaning in self.named(here, bare.split("."), None):
+                for meaning in self.named(here, base.split("[", 1)[0].split("."), None):
                     if isinstance(meaning, Node):
                         pending.append((meaning.path, meaning.qualname))
-        return None
 
     def named(self, path: str, parts: list[str], function: str | None) -> Iterator[Node | PyAlias]:
         """What a dotted name means in a function of a file."""
@@ -161,35 +178,34 @@ class Graph:
                     yield Node(path, inner)
                 return
             scope = scope.rpartition(".")[0] or None
-        local, outer = self._imported(path, parts, function)
+        local, outer, hidden = self._imported(path, parts, function)
         yield from local
-        if local:
-            return
-        yield from outer
-        yield from self._in_file(path, parts)
+        if not hidden:
+            yield from outer
+            yield from self._in_file(path, parts)
 
     def _imported(
         self, path: str, parts: list[str], function: str | None
-    ) -> tuple[list[Node | PyAlias], list[Node | PyAlias]]:
-        """What imports make of a dotted name: those inside the function, and those outside of functions."""
+    ) -> tuple[list[Node | PyAlias], list[Node | PyAlias], bool]:
+        """What imports make of a dotted name: those inside the function, those outside of functions, and whether the
+        former hide all else, which they do even where they lead out of the tree."""
         local: list[Node | PyAlias] = []
         outer: list[Node | PyAlias] = []
+        hidden = False
         imports = self.imports(path)
         for size in range(len(parts), 0, -1):
             for one in imports.get(".".join(parts[:size]), ()):
-                into = outer
-                if one.scope is not None:
-                    if function is None or not f"{function}.".startswith(f"{one.scope}."):
-                        continue
-                    into = local
-                into.extend(self._through(path, one, parts[size:]))
-            if size == 1 or not (local or outer):
-                continue
-            break
-        if not local and not outer:
+                if one.scope is None:
+                    outer.extend(self._through(path, one, parts[size:]))
+                elif function is not None and f"{function}.".startswith(f"{one.scope}."):
+                    hidden = True
+                    local.extend(self._through(path, one, parts[size:]))
+            if size > 1 and (hidden or outer):
+                break
+        if not hidden and not outer:
             for one in imports.get("*", ()):
                 outer.extend(self._through(path, one, parts))
-        return local, outer
+        return local, outer, hidden
 
     def _through(self, path: str, one: PyImport, rest: list[str]) -> Iterator[Node | PyAlias]:
         for bound in self.modules.bound(path, one):
@@ -224,9 +240,15 @@ class Graph:
         if whole in self.functions(path) or whole in self.classes(path):
             yield Node(path, whole)
         elif len(parts) > 1 and ".".join(parts[:-1]) in self.classes(path):
-            found = self.method(path, ".".join(parts[:-1]), parts[-1])
+            owner = ".".join(parts[:-1])
+            found = self.method(path, owner, parts[-1])
+            if found is None and parts[-1] == "apply" and self.is_autograd(path, owner):
+                found = self.method(path, owner, "forward")
             if found is not None:
                 yield found
+            else:
+                yield from self.class_aliases(path, owner, parts[-1])
+                return
         for size in range(len(parts), 0, -1):
             for alias in self.aliases(path).get(".".join(parts[:size]), ()):
                 rest = parts[size:]

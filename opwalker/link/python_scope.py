@@ -178,7 +178,7 @@ def _want_registrations(graph: Graph, wanted: _Wanted) -> None:
     level: set[tuple[str, str]] = set()
     for path, facts in graph.full.items():
         for step in facts.steps:
-            if _words(step.value) & REGISTERING:
+            if _words(step.value) & REGISTERING or _hands_out(step.value):
                 level |= _exported(graph, path, step)
     helpers: set[tuple[str, str]] = set()
     for _ in range(HELPER_LEVELS):
@@ -192,9 +192,34 @@ def _want_registrations(graph: Graph, wanted: _Wanted) -> None:
                     level |= _exported(graph, path, step)
     for path, facts in graph.full.items():
         for step in facts.steps:
-            if step.kind in ("call", "decorate"):
-                if _words(step.value) & REGISTERING or _mentions(graph, path, step.value, helpers):
-                    _want_definitions(graph, path, step.value, wanted)
+            words = _words(step.value)
+            through_helper = _mentions(graph, path, step.value, helpers)
+            if words & REGISTERING or through_helper:
+                _want_definitions(graph, path, step.value, wanted)
+            if words & {"custom_op", "triton_op"} or through_helper:
+                _want_result(path, step, wanted)
+
+
+def _want_result(path: str, step: PyStep, wanted: _Wanted) -> None:
+    """What a registration returns is bound to a name: ask for calls of it, they may be calls of the op."""
+    if step.target is None or step.kind not in ("assign", "decorate"):
+        return
+    if step.scope is None and "." not in step.target:
+        wanted.name(path, step.target, "call")
+    elif step.scope is not None and "." not in step.scope and step.kind == "assign":
+        wanted.name(path, step.scope, "call", f".{step.target}")
+
+
+def _hands_out(value: PyExpr) -> bool:
+    """Whether an expression looks up an op by a name that is not written there."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if one.kind == "call" and dotted(one.items[0]) == ("getattr",) and len(one.items) > 2:
+            if one.items[2].kind != "str" and "ops" in _words(one.items[1]):
+                return True
+        pending.extend(one.items)
+    return False
 
 
 def _words(value: PyExpr) -> set[str]:

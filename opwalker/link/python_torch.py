@@ -12,7 +12,9 @@ from opwalker.link.python_values import (
     Choice,
     Const,
     Defined,
+    Func,
     Given,
+    Lambda,
     Library,
     Method,
     Outer,
@@ -124,6 +126,14 @@ def op_of(value: Value) -> tuple[str | None, str, bool]:
     return None, reason_of(value, "the op's name"), is_given(value)
 
 
+def spelled_op(value: Value) -> str | None:
+    """``torch.ops.ns.op`` of a value that is an op, None for anything else."""
+    if isinstance(value, Outer | Defined):
+        name = op_of(value)[0]
+        return f"torch.ops.{name.replace('::', '.')}" if name else None
+    return None
+
+
 def qualified(library: Library, value: Value) -> tuple[str | None, str, bool]:
     """Like ``op_of`` for a name that is meant within a library's namespace."""
     match value:
@@ -190,6 +200,8 @@ def _impl(given: Arguments) -> tuple[Value, list[Effect]]:
     first = given.get(0, "qualname")
     if not isinstance(first, Library):
         types, function = given.get(1, "types"), given.get(2, "func")
+        if isinstance(first, Outer | Unknown) and op_of(first)[0] is None:
+            return Outer("builtins.staticmethod"), [Effect("impl", None, why=reason_of(first, "the library or op"))]
         if given.has(2, "func") and function != Const(None):
             return Const(None), _for_types(first, types, function)
         return waiting("types", ("op", first), ("types", types)), []
@@ -304,6 +316,19 @@ def call_defined(defined: Defined, name: str, given: Arguments) -> tuple[Value, 
     action = "autograd" if name == "register_autograd" else "fake"
     function = given.get(0, "fn" if action == "fake" else "backward")
     return _attach(action, given, defined, function, function != Const(None))
+
+
+def stray_effects(owner: Value, name: str, given: Arguments) -> list[Effect]:
+    """A call that looks like one of a ``Library``'s methods, on an object that is not known to be a library."""
+    first, second = given.get(0, "op_name"), given.get(1, "fn")
+    if not isinstance(owner, Unknown | Outer) or not isinstance(first, Const) or not isinstance(first.value, str):
+        return []
+    why = reason_of(owner, "the library")
+    if name == "define" and "(" in first.value and "->" in first.value:
+        return [Effect("define", None, schema=first, why=why)]
+    if name in ("impl", "_register_fake") and isinstance(second, Func | Lambda):
+        return [Effect("impl" if name == "impl" else "fake", None, function=second, why=why)]
+    return []
 
 
 def joined(parts: list[Value]) -> Value:

@@ -227,6 +227,8 @@ def reason_of(value: Value, what: str) -> str:
             return f"{what} is {reason}"
         case Given(text):
             return f"{what} is {text}, which a caller gives"
+        case Outer(dotted):
+            return f"{what} is {dotted}, which is not in this tree"
         case Choice():
             return f"{what} is one of several, chosen at run time"
     return f"{what} is not a plain text"

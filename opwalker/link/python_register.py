@@ -1,0 +1,226 @@
+"""Registrations in Python as records of ops.
+
+In: a ``Flow``. Out: ``PythonRegistrations``: the ops that Python defines, and what Python adds to ops defined elsewhere
+(implementations, fakes), as ``Op``s without a definition; and the gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from opwalker.link.python_flow import Context, Flow, Found
+from opwalker.link.python_schema import Names, NoSchema, infer_schema, signature_of
+from opwalker.link.python_torch import Effect
+from opwalker.link.python_values import (
+    Choice,
+    Const,
+    Defined,
+    Frame,
+    Func,
+    Lambda,
+    Outer,
+    Partial,
+    Schema,
+    Seq,
+    Value,
+    reason_of,
+)
+from opwalker.model.python import PyFunction
+from opwalker.model.walk import Gap, HostRef, Op, OpDef, OpImpl, PythonRef, Span
+
+
+@dataclass(frozen=True, slots=True)
+class PythonRegistrations:
+    """``ops`` by name: those with ``defs`` are defined in Python, the others only get something attached.
+
+    ``functions`` tells which function stands behind an op: ``((file, qualname), op name)``.
+    """
+
+    ops: tuple[Op, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    functions: tuple[tuple[tuple[str, str], str], ...] = ()
+
+
+@dataclass(slots=True)
+class _Op:
+    """An op while it is put together."""
+
+    schemas: list[str] = field(default_factory=list)
+    signature: str | None = None
+    defs: dict[OpDef, None] = field(default_factory=dict)
+    impls: dict[OpImpl, None] = field(default_factory=dict)
+    fake: dict[PythonRef, None] = field(default_factory=dict)
+
+
+def registrations(flow: Flow) -> PythonRegistrations:
+    """All registrations of a flow's files."""
+    ops: dict[str, _Op] = {}
+    gaps: dict[Gap, None] = {}
+    functions: dict[tuple[tuple[str, str], str], None] = {}
+    for found in flow.all_found():
+        effect = found.effect
+        span = Span(found.path, found.line, found.end_line)
+        if effect.name is None:
+            gaps[Gap("python_registration", span, effect.why)] = None
+            continue
+        op = ops.setdefault(effect.name, _Op())
+        function = _definition(flow, effect.function)
+        if function is not None and effect.action in ("define", "impl"):
+            functions[(function[0], function[1].qualname), effect.name] = None
+        if effect.action == "define":
+            _define(flow, found, op, span, gaps)
+        elif effect.action == "impl":
+            gaps.update(dict.fromkeys(_implement(flow, found, op)))
+        elif effect.action == "fake":
+            op.fake[_reference(flow, effect.function, found)] = None
+    return PythonRegistrations(
+        tuple(_finished(name, ops[name]) for name in sorted(ops)), tuple(gaps), tuple(sorted(functions))
+    )
+
+
+def attach(ops: Iterable[Op], python: PythonRegistrations) -> tuple[Op, ...]:
+    """``ops`` with what Python adds to them, and the ops that only Python defines, by name.
+
+    An op of the dispatcher is the same whichever language registers it; other kinds of binding are left alone.
+    """
+    known = {op.name: op for op in python.ops}
+    merged: list[Op] = []
+    for op in ops:
+        other = known.get(op.name) if op.kind in ("torch_library", "aten") else None
+        if other is None:
+            merged.append(op)
+            continue
+        known.pop(op.name)
+        merged.append(
+            replace(
+                op,
+                schema=op.schema or other.schema,
+                defs=op.defs + other.defs,
+                impls=op.impls + other.impls,
+                fake=op.fake + other.fake,
+            )
+        )
+    merged += [op for op in known.values() if op.defs or op.impls]
+    return tuple(sorted(merged, key=lambda op: (op.name, op.kind)))
+
+
+def _finished(name: str, op: _Op) -> Op:
+    schema = op.schemas[0] if len(set(op.schemas)) == 1 else None
+    if schema is None and op.schemas:
+        schema = op.schemas[0]
+    return Op(
+        name,
+        "python",
+        schema,
+        signature=op.signature if schema is None else None,
+        defs=tuple(op.defs),
+        impls=tuple(op.impls),
+        fake=tuple(sorted(op.fake, key=lambda one: (one.file, one.line))),
+    )
+
+
+def _define(flow: Flow, found: Found, op: _Op, span: Span, gaps: dict[Gap, None]) -> None:
+    text, why = schema_text(flow, found.effect)
+    if text is not None:
+        op.schemas.append(text)
+    else:
+        gaps[Gap("python_schema", span, f"{found.effect.name}: {why}")] = None
+    source = found.effect.schema.function if isinstance(found.effect.schema, Schema) else found.effect.function
+    known = _definition(flow, source)
+    if known is not None and op.signature is None:
+        op.signature = signature_of(known[1])
+    op.defs[OpDef(found.path, found.line, found.condition)] = None
+
+
+def schema_text(flow: Flow, effect: Effect) -> tuple[str | None, str]:
+    """``(schema, "")`` as the dispatcher is given it, or ``(None, why there is none)``."""
+    match effect.schema:
+        case Const(str() as text):
+            return " ".join(text.split()), ""
+        case Schema(function, mutates, name):
+            known = _definition(flow, function)
+            if known is None:
+                return None, reason_of(function, "the function whose annotations give the schema")
+            names = _names(flow, known[0])
+            written = list(_mutated(mutates))
+            if not written or not isinstance(name, Const):
+                return None, reason_of(mutates, "the list of mutated arguments")
+            try:
+                return infer_schema(known[1], written[0], names, str(name.value or "")), ""
+            except NoSchema as refusal:
+                return None, str(refusal)
+    return None, reason_of(effect.schema, "the schema")
+
+
+def _mutated(value: Value) -> Iterator[list[str] | None]:
+    """One list of mutated names, None in its place for "unknown"; nothing where it is not known."""
+    match value:
+        case Const("unknown"):
+            yield None
+        case Const(None):
+            yield []
+        case Seq(items) if all(isinstance(item, Const) and isinstance(item.value, str) for item in items):
+            yield [str(item.value) for item in items if isinstance(item, Const)]
+        case Choice(values):
+            # ``mutates_args or []``: of an empty list and a list that is not known, nothing is known.
+            lists = [found for one in values for found in _mutated(one)]
+            if len(lists) == len(values) and all(one == lists[0] for one in lists):
+                yield lists[0]
+
+
+def _names(flow: Flow, path: str) -> Names:
+    context = Context(path, None)
+    return Names(
+        lambda name: flow.module_value(path, name),
+        lambda text: flow.caller.default(path, text, context),
+    )
+
+
+def _definition(flow: Flow, value: Value) -> tuple[str, PyFunction] | None:
+    """The file and the facts of the function that a value stands for."""
+    match value:
+        case Func(path, qualname, line):
+            known = flow.definitions(path, qualname)
+            exact = [one for one in known if one.line == line] or known
+            return (path, exact[0]) if exact else None
+        case Defined(_, function) | Partial(function, _, _):
+            return _definition(flow, function)
+    return None
+
+
+def _reference(flow: Flow, value: Value, found: Found) -> PythonRef:
+    known = _definition(flow, value)
+    if known is not None:
+        return PythonRef(known[0], known[1].line, known[1].qualname)
+    if isinstance(value, Lambda):
+        return PythonRef(value.path, value.line, "lambda")
+    return PythonRef(found.path, found.line, value.dotted if isinstance(value, Outer) else None)
+
+
+def _implement(flow: Flow, found: Found, op: _Op) -> Iterator[Gap]:
+    """Add an implementation; a key or function that is not known is a gap."""
+    effect = found.effect
+    key = str(effect.key.value) if isinstance(effect.key, Const) and effect.key.value else None
+    if key is None:
+        place = Span(found.origin[0], found.origin[1], found.origin[1])
+        yield Gap("python_dispatch_key", place, reason_of(effect.key, "the dispatch key"))
+    known = _definition(flow, effect.function)
+    host = HostRef(known[0], known[1].line, known[1].end_line) if known is not None else None
+    name = known[1].qualname if known is not None else None
+    if known is None and isinstance(effect.function, Lambda):
+        name = "lambda"
+        host = HostRef(effect.function.path, effect.function.line, effect.function.line)
+    elif known is None:
+        name = effect.function.dotted if isinstance(effect.function, Outer) else None
+        span = Span(found.path, found.line, found.end_line)
+        yield Gap("python_function", span, f"{effect.name}: {reason_of(effect.function, 'the function')}")
+    op.impls[OpImpl(key, name, found.path, found.line, found.condition, host)] = None
+
+
+def by_function(python: PythonRegistrations) -> Mapping[tuple[str, str], list[str]]:
+    """The ops that each function stands behind, by ``(file, qualname)``."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for function, name in python.functions:
+        found.setdefault(function, []).append(name)
+    return found
