@@ -189,7 +189,7 @@ class Assembly:
         if text.startswith("$<") or not text:
             return None
         if is_unknown(text):
-            message = f"a source of {making.event.name} is {shown(text)}, which no build file sets"
+            message = f"a source of {self._output_name(making)} is {shown(text)}, which no build file sets"
             self.problems.append((item.file or event.file, item.line or event.line, "unresolved", message))
             return None
         path = resolve(text, event.directory)

@@ -22,7 +22,7 @@ from opwalker.link.build_py_values import (
     options_of,
 )
 from opwalker.link.build_tree import absolute, resolve
-from opwalker.link.build_values import MARK, Item, Value, shown
+from opwalker.link.build_values import MARK, Item, Value, is_unknown, shown
 
 if TYPE_CHECKING:
     from opwalker.link.build_py_run import PyRun
@@ -96,6 +96,9 @@ def _report(run: PyRun, node: ast.Call, given: dict[str, Any], kind: str, define
         sources = _items(run, given.get("sources"), node)
         if not sources:
             run.module_names.append((shown(name), join(run.branches.guard, guard)))
+            continue
+        if (option is None or MARK in name) and all(is_unknown(item.text) for item in sources):
+            # The general form of a helper, which is met again where it is given something.
             continue
         # Two modules may have one name: the number keeps what is said of them apart.
         key = f"{name}#{run.next_number()}"

@@ -152,6 +152,7 @@ class Branches:
         self._merge = merge
         self._absent = absent
         self._journals: list[_Written] = []
+        self._born: list[set[int]] = []
         self._keys: dict[Any, int] = {}
 
     def literal(self, identity: Any, text: str) -> Literal:
@@ -165,8 +166,13 @@ class Branches:
                 return held.truth
         return self.known.get(literal.key)
 
+    def born(self, store: dict) -> None:
+        """Say that a dict is new: nothing outside the present way knows it, so its writes need not be taken back."""
+        if self._born:
+            self._born[-1].add(id(store))
+
     def put(self, store: dict, key: Any, value: Any) -> None:
-        if self._journals:
+        if self._journals and id(store) not in self._born[-1]:
             journal = self._journals[-1]
             place = (id(store), key)
             if place not in journal:
@@ -222,9 +228,11 @@ class Branches:
     def _apart(self, thunk: Callable[[], Any]) -> tuple[Any, _Written]:
         """Run on the present state, take all writes back, and hand them out."""
         self._journals.append({})
+        self._born.append(set())
         try:
             result = thunk()
         finally:
+            self._born.pop()
             journal = self._journals.pop()
             written = {place: (store, key, store.get(key, _MISSING)) for place, (store, key, _) in journal.items()}
             for store, key, old in journal.values():

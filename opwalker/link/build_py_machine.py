@@ -17,7 +17,7 @@ from opwalker.link.build_guard import Guard, Stopped, join
 from opwalker.link.build_py_calls import call_method, given_arguments
 from opwalker.link.build_py_eval import Evaluator
 from opwalker.link.build_py_library import FUNCTIONS
-from opwalker.link.build_py_names import ParsedFiles, bound_names, import_places, local_globals
+from opwalker.link.build_py_names import ParsedFiles, bound_names, import_places
 from opwalker.link.build_py_values import (
     ABSENT,
     Choice,
@@ -60,6 +60,10 @@ class Machine(Evaluator):
         #: Where what is made next is said to be made, if not at the call that makes it.
         self.site: tuple[str, int] | None = None
         self.frame = Module("", ast.Module([], []), "", "").frame
+        #: Whether a function that can only fail is taken to give something unknown, instead of ending the script:
+        #: what it misses may well be made before it is called.
+        self.lenient = False
+        self.trying = 0
         self._depth = 0
 
     @abstractmethod
@@ -169,6 +173,10 @@ class Machine(Evaluator):
     def call(self, node: ast.Call) -> Any:
         """Evaluate any call."""
         function = node.func
+        if _called_name(function) == "setup":
+            # What else a package says of itself decides nothing about what it compiles.
+            kept = [keyword for keyword in node.keywords if keyword.arg in ("ext_modules", None)]
+            node = ast.copy_location(ast.Call(function, [], kept), node)
         if isinstance(function, ast.Attribute) and _is_super(function.value):
             arguments, keywords = given_arguments(self, node)
             return self._call_super(function.attr, arguments, keywords, node)
@@ -257,13 +265,14 @@ class Machine(Evaluator):
         frame.owner = function.owner
         frame.receiver = function.receiver
         frame.guard = self.branches.guard
+        self.branches.born(frame.vars)
         if isinstance(node, ast.Lambda):
             bound_names(self, frame, function, arguments, keywords)
             return self._inside(frame, lambda: self.eval(node.body))
-        if any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(node)):
+        yields, frame.shared = self.parsed.about(node)
+        if yields:
             return Unknown(f"{node.name}()", None, self.next_number())
         bound_names(self, frame, function, arguments, keywords)
-        frame.shared = local_globals(node)
         self.called.add(node)
 
         def run() -> Any:
@@ -272,7 +281,12 @@ class Machine(Evaluator):
                 frame.returns.append(((), None))
             return _result(frame.returns)
 
-        return self._inside(frame, run)
+        try:
+            return self._inside(frame, run)
+        except Stopped:
+            if not self.lenient or self.trying:
+                raise
+            return Unknown(f"{node.name}()", None, self.next_number())
 
     def _inside(self, frame: Frame, thunk: Callable[[], Any]) -> Any:
         outer, line = self.frame, self.line
@@ -299,6 +313,12 @@ def _result(returns: list[tuple[Guard, Any]]) -> Any:
         return options[0][1]
     merged = merge_values(options, "a result")
     return None if merged is ABSENT else merged
+
+
+def _called_name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _is_super(node: ast.expr) -> bool:

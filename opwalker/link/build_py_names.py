@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from opwalker.link.build_extensions import FACTORIES
 from opwalker.link.build_py_values import Element, Frame, Function, Map, Seq, Unknown
 from opwalker.model.build import BuildFile
 
@@ -25,6 +26,8 @@ class ParsedFiles:
         #: The source of expressions, by the id of their node; the trees stay alive as long as this does.
         self.texts: dict[int, str] = {}
         self._trees: dict[str, ast.Module | None] = {}
+        self._about: dict[ast.AST, tuple[bool, frozenset[str]]] = {}
+        self._compiles: dict[ast.AST, bool] = {}
 
     def tree(self, file: BuildFile) -> ast.Module | None:
         if file.path not in self._trees:
@@ -36,6 +39,31 @@ class ParsedFiles:
                 self.problems.append((file.path, line, "bad-build-file", message))
                 self._trees[file.path] = None
         return self._trees[file.path]
+
+
+    def about(self, function: ast.AST) -> tuple[bool, frozenset[str]]:
+        """Whether a function is a generator, and the names that it shares with its module."""
+        found = self._about.get(function)
+        if found is None:
+            nodes = list(ast.walk(function))
+            yields = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
+            shared = (node.names for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)))
+            found = self._about[function] = (yields, frozenset(name for names in shared for name in names))
+        return found
+
+
+    def compiles(self, node: ast.AST) -> bool:
+        """Whether a call in this code makes an extension, or hands a name and sources on."""
+        found = self._compiles.get(node)
+        if found is None:
+            calls = (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
+            found = self._compiles[node] = any(_makes_extension(call) for call in calls)
+        return found
+
+
+def _makes_extension(call: ast.Call) -> bool:
+    name = getattr(call.func, "attr", None) or getattr(call.func, "id", "")
+    return name in FACTORIES or {"name", "sources"} <= {keyword.arg for keyword in call.keywords}
 
 
 class _Evaluates(Protocol):
@@ -116,8 +144,3 @@ def leaves(statements: Sequence[ast.stmt]) -> bool:
         if any(leaves(body) for body in inner):
             return True
     return False
-
-
-def local_globals(function: ast.AST) -> set[str]:
-    """The names that a function declares to be those of the module."""
-    return {name for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}

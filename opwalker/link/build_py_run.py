@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from opwalker.link.build_guard import LimitReached, without
+from opwalker.link.build_guard import LimitReached, Stopped, without
 from opwalker.link.build_py_machine import BREAK, CONTINUE, NEXT, RETURN, Machine
 from opwalker.link.build_py_names import ParsedFiles, leaves
 from opwalker.link.build_py_values import (
@@ -31,8 +31,10 @@ from opwalker.link.build_seeds import Seeds
 from opwalker.link.build_tree import Tree
 from opwalker.model.build import BuildFile
 
-MAX_STEPS = 150_000
-MAX_ROUNDS = 400
+#: Statements of a script, and of each function that is evaluated on its own.
+MAX_STEPS = 40_000
+MAX_ATTEMPT = 6_000
+MAX_ROUNDS = 2_000
 
 
 class PyRun(Machine):
@@ -40,7 +42,11 @@ class PyRun(Machine):
 
     def __init__(self, files: Mapping[str, BuildFile], parsed: ParsedFiles, tree: Tree, seeds: Seeds) -> None:
         super().__init__(files, parsed, tree, seeds)
-        self._steps = 0
+        self._left = MAX_STEPS
+
+    def allow_more(self) -> None:
+        """Give the next piece of work its own number of statements."""
+        self._left = MAX_ATTEMPT
 
     def run_body(self, statements: Sequence[ast.stmt], start: int = 0) -> str:
         """Run statements from ``start`` on; gives how they ended."""
@@ -48,9 +54,8 @@ class PyRun(Machine):
         while index < len(statements):
             node = statements[index]
             index += 1
-            self._steps += 1
-            if self._steps > MAX_STEPS:
-                self.problem(node, "limit", f"the evaluation was cut off after {MAX_STEPS} statements")
+            self._left -= 1
+            if self._left < 0:
                 raise LimitReached
             self.line = node.lineno
             if isinstance(node, ast.If):
@@ -138,14 +143,19 @@ class PyRun(Machine):
         return None
 
     def _run_try(self, node: ast.Try) -> str | None:
+        self.trying += 1
         try:
             status = self.run_body(node.body)
-        except Raised:
+        except Stopped:
             # Which handler fits is not looked into: the first one is as good as any for what a script builds.
+            self.trying -= 1
             status = self.run_body(node.handlers[0].body) if node.handlers else NEXT
+            self.trying += 1
         else:
             if status == NEXT and node.orelse:
                 status = self.run_body(node.orelse)
+        finally:
+            self.trying -= 1
         if node.finalbody:
             last = self.run_body(node.finalbody)
             status = last if last != NEXT else status

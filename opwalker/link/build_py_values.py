@@ -91,7 +91,7 @@ class Frame:
         self.vars: dict[str, Any] = {}
         self.outer = outer
         self.module = module
-        self.shared: set[str] = set()
+        self.shared: frozenset[str] = frozenset()
         self.returns: list[tuple[Guard, Any]] = []
         self.guard: Guard = ()
         self.owner: Class | None = None

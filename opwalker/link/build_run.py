@@ -253,6 +253,7 @@ class Run(State):
                 self.bound = None
                 self.scope = Scope(self.scope)
                 self.scope.vars.update(bound)
+                self.branches.born(self.scope.vars)
                 self.put("CMAKE_CURRENT_FUNCTION_LIST_DIR", (Item(absolute(posixpath.dirname(file))),))
                 self._run_function(name, definition)
         finally:

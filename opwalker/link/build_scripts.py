@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from opwalker.link.build_assemble import Assembly
-from opwalker.link.build_extensions import FACTORIES
 from opwalker.link.build_guard import Guard, LimitReached, Stopped
 from opwalker.link.build_py_names import ParsedFiles
 from opwalker.link.build_py_run import PyRun
@@ -60,8 +59,8 @@ def evaluate_setup(
         module = run.load(path, posixpath.dirname(path), as_main=True)
         if module is not None:
             _run_functions(run, module)
-    except (Stopped, LimitReached, RecursionError):
-        run.problems.append((path, run.line, "limit", "the evaluation ended early"))
+    except (LimitReached, RecursionError):
+        _cut_off(run, path)
     return _finished(run, tree)
 
 
@@ -70,23 +69,30 @@ def evaluate_others(
 ) -> Scripts:
     """Evaluate files that compile when they are imported or called."""
     run = PyRun(files, parsed, tree, seeds)
+    run.lenient = True
     modules: list[Module] = []
     for path in paths:
         file = files[path]
-        syntax = parsed.tree(file)
-        if syntax is None or not (_compiles(syntax) or "def sources(" in file.text):
+        syntax = parsed.tree(file) if _may_compile(file.text) else None
+        if syntax is None or not (parsed.compiles(syntax) or "def sources(" in file.text):
             continue
         try:
             module = run.load(path, "")
             if module is not None:
                 modules.append(module)
                 _run_functions(run, module)
-        except (Stopped, LimitReached, RecursionError):
-            run.problems.append((path, run.line, "limit", "the evaluation ended early"))
+        except (LimitReached, RecursionError):
+            _cut_off(run, path)
     for module in modules:
         for cls in module.classes:
             _run_class(run, cls)
     return _finished(run, tree)
+
+
+def _may_compile(text: str) -> bool:
+    """Whether it is worth parsing a file."""
+    handed_on = "sources=" in text and "name=" in text
+    return handed_on or "Extension(" in text or "cpp_extension" in text or "def sources(" in text
 
 
 def _finished(run: PyRun, tree: Tree) -> Scripts:
@@ -98,7 +104,7 @@ def _finished(run: PyRun, tree: Tree) -> Scripts:
 def _run_functions(run: PyRun, module: Module) -> None:
     """Evaluate the functions of a module that compile something and were not called yet."""
     for node in module.tree.body:
-        if not isinstance(node, ast.FunctionDef) or node in run.called or not _compiles(node):
+        if not isinstance(node, ast.FunctionDef) or node in run.called or not run.parsed.compiles(node):
             continue
         function = module.frame.vars.get(node.name)
         if isinstance(function, Function) and function.node is node:
@@ -114,11 +120,12 @@ def _run_class(run: PyRun, cls: Class) -> None:
             if name in seen or not isinstance(method, Function):
                 continue
             seen.add(name)
-            if name == "__init__" or isinstance(method.node, ast.Lambda) or not _compiles(method.node):
+            if name == "__init__" or isinstance(method.node, ast.Lambda) or not run.parsed.compiles(method.node):
                 continue
             run.site = (cls.module.path, node.lineno) if node else None
+            run.frame = cls.module.frame
+            run.allow_more()
             try:
-                run.frame = cls.module.frame
                 instance = run.construct(cls, [], {}, None)
                 _attempt(run, Function(method.node, method.frame, method.owner, instance))
             except (Stopped, LimitReached, RecursionError):
@@ -128,22 +135,18 @@ def _run_class(run: PyRun, cls: Class) -> None:
 
 
 def _attempt(run: PyRun, function: Function) -> None:
+    run.frame = function.frame
+    run.allow_more()
     try:
-        run.frame = function.frame
         run.call_function(function, [], {})
-    except (Stopped, LimitReached, RecursionError):
-        run.problems.append((function.frame.module.path, run.line, "limit", "the evaluation ended early"))
+    except Stopped:
+        # It ends with an error whatever is handed to it: there is nothing that it compiles.
+        return
+    except (LimitReached, RecursionError):
+        _cut_off(run, function.frame.module.path)
 
 
-def _compiles(node: ast.AST) -> bool:
-    """True if a call in here makes an extension or hands sources on."""
-    for inner in ast.walk(node):
-        if not isinstance(inner, ast.Call):
-            continue
-        name = getattr(inner.func, "attr", None) or getattr(inner.func, "id", "")
-        if name in FACTORIES:
-            return True
-        keywords = {keyword.arg for keyword in inner.keywords}
-        if {"name", "sources"} <= keywords:
-            return True
-    return False
+def _cut_off(run: PyRun, path: str) -> None:
+    problem = (path, run.line, "limit", "the evaluation of this script was cut off")
+    if problem not in run.problems:
+        run.problems.append(problem)

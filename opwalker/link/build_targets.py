@@ -143,8 +143,8 @@ class _Reading:
             outcome = evaluate_others(self._files, self._parsed, self._tree, seeds, paths)
             if build == "rocm":
                 # Compiled on first use, on whatever is there: ROCm counts where something is different for it.
-                same = {replace(target, builds=()) for target in first}
-                kept = [t for t in outcome.targets if not (_has_device(t) and replace(t, builds=()) in same)]
+                same = {_for_any_device(target) for target in first}
+                kept = [t for t in outcome.targets if not (_has_device(t) and _for_any_device(t) in same)]
                 outcome.targets = kept
             else:
                 first.extend(outcome.targets)
@@ -209,6 +209,12 @@ def _is_setup(path: str) -> bool:
 
 def _has_device(target: Target) -> bool:
     return any(source.path.endswith(DEVICE_SUFFIXES) for source in target.sources)
+
+
+def _for_any_device(target: Target) -> Target:
+    """A target without what only says which device compiler its macros are for."""
+    defines = tuple(replace(d, language="CUDA") if d.language == "HIP" else d for d in target.defines)
+    return replace(target, builds=(), defines=defines)
 
 
 def _grouped(targets: list[Target]) -> list[Target]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from opwalker.link.build_run import Run
-from opwalker.link.build_tree import ROOT, resolve
+from opwalker.link.build_tree import BINARY, ROOT, resolve
 from opwalker.link.build_values import MARK, Argument, Item, Value, flat, shown, split_list
 from opwalker.model.build import BuildCommand
 
@@ -191,7 +191,7 @@ def _matches(run: Run, pattern: Item, recursive: bool) -> list[Item]:
     path = resolve(pattern.text, run.directory)
     paths = run.tree.matching(path, any_depth=recursive)
     if not paths:
-        written = shown(pattern.text).replace(ROOT + "/", "")
+        written = shown(pattern.text).replace(ROOT + "/", "").replace(BINARY, "${CMAKE_BINARY_DIR}")
         run.problem("unresolved", f"file(GLOB {written}) matches no file of the source")
     return [Item(path, pattern.guard, run.file, run.line) for path in paths]
 
