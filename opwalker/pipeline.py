@@ -19,7 +19,8 @@ import msgspec
 
 from opwalker.errors import InputError
 from opwalker.model.source import FileEntry, SourceRoot
-from opwalker.model.walk import Gap, KernelsResult, Op, OpsResult, SourceInfo, Walk
+from opwalker.model.build import BuildFacts
+from opwalker.model.walk import Gap, KernelsResult, Op, OpsResult, PythonRef, SourceInfo, Walk
 
 Progress = Callable[[int, int | None, str], None] | None
 Say = Callable[[str], None] | None
@@ -40,10 +41,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class OpsTable:
-    """All ops of a tree and the gaps met while they were read."""
+    """All ops of a tree, the gaps met while they were read, and every op's callers in Python by ``namespace::op``."""
 
     ops: tuple[Op, ...]
     gaps: tuple[Gap, ...]
+    callers: dict[str, tuple[PythonRef, ...]]
 
 
 @functools.lru_cache(maxsize=1)
@@ -91,21 +93,43 @@ class Session:
     def workbench(self):
         """The tools that read the tree, for the build asked for."""
         from opwalker.expand.workbench import Workbench
-        from opwalker.joining import build_view
         from opwalker.link.fact_store import StoredFacts
         from opwalker.link.index import Index
+        from opwalker.views.build_side import build_view
 
-        index = Index(StoredFacts(self.store, self._producers["cpp"], self.text))
-        return Workbench(index, build_view(self), self.options.build, self.options.defines)
+        builds = self.kept("builds", BuildFacts, self._read_builds)
+        folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
+        index = Index(StoredFacts(self.store, self._producers["cpp"], self.text), builds, tuple(folders))
+        return Workbench(index, build_view(builds), self.options.build, self.options.defines)
+
+    def _read_builds(self) -> BuildFacts:
+        from opwalker.views.build_side import read_build_facts
+
+        def may_build(path: str) -> bool:
+            if path.rsplit("/", 1)[-1].startswith("setup"):
+                return True
+            facts = self.light.get(path)
+            return facts is not None and any("cpp_extension" in text or "op_builder" in text for text in facts.imports)
+
+        return read_build_facts(self.known, self.text, may_build)
+
+    @functools.cached_property
+    def light(self):
+        """The light facts of every Python file."""
+        from opwalker.views.python_side import light_facts
+
+        return light_facts(self.store, self._producers["py-light"])
+
+    @functools.cached_property
+    def known(self):
+        """Every file of the source: ``path -> (size, mtime_ns, language, digest)``."""
+        return self.store.known()
 
     def text(self, path: str) -> str:
         """A file's text, as the source stage reads it."""
         from opwalker.source.read import read
 
-        row = self.store.known().get(path) if not hasattr(self, "_known") else self._known.get(path)
-        if row is None:
-            self._known = self.store.known()
-            row = self._known.get(path)
+        row = self.known.get(path)
         if row is None:
             return ""
         return read(self.root.path, FileEntry(path, row[0], row[1], row[2])).text
@@ -130,10 +154,12 @@ class Session:
         return self.kept("ops", OpsTable, self._read_ops)
 
     def _read_ops(self) -> OpsTable:
-        from opwalker.joining import python_ops
         from opwalker.views.ops import OpsView
+        from opwalker.views.python_side import read_python
 
-        return OpsTable(*OpsView(self.workbench, python_ops(self)).build())
+        python = read_python(self.store, self._producers, self.light)
+        ops, gaps = OpsView(self.workbench, python).build()
+        return OpsTable(ops, gaps, dict(python.callers))
 
     def close(self) -> None:
         """Let go of the store."""
@@ -141,19 +167,33 @@ class Session:
 
 
 def list_ops(
-    options: Options, *, kind: str | None = None, namespace: str | None = None, progress: Progress = None, say: Say = None,
+    options: Options,
+    *,
+    kind: str | None = None,
+    namespace: str | None = None,
+    progress: Progress = None,
+    say: Say = None,
 ) -> OpsResult:
     """Every op of a source."""
     session = Session(options, progress, say)
     table = session.ops()
     chosen = tuple(op for op in table.ops if _chosen(op, kind, namespace))
-    return OpsResult(source=session.source, ops=chosen, gaps=table.gaps,
-                     files_read=sum(count for _, count in session.report.files), looked_for=LOOKED_FOR)
+    return OpsResult(
+        source=session.source,
+        ops=chosen,
+        gaps=table.gaps,
+        files_read=sum(count for _, count in session.report.files),
+        looked_for=LOOKED_FOR,
+    )
 
 
 #: What a registration can be, in words, for an answer that is empty.
 LOOKED_FOR = (
-    "TORCH_LIBRARY and its family", "STABLE_TORCH_LIBRARY", "torch.library in Python", "PYBIND11_MODULE", "TVM-FFI exports",
+    "TORCH_LIBRARY and its family",
+    "STABLE_TORCH_LIBRARY",
+    "torch.library in Python",
+    "PYBIND11_MODULE",
+    "TVM-FFI exports",
 )
 
 
@@ -174,23 +214,25 @@ def _walk(session: Session, name: str) -> Walk:
     from opwalker.views.names import find_op
     from opwalker.views.walk import WalkView
 
-    op = find_op(session.ops().ops, name, session.options.build)
+    table = session.ops()
+    op = find_op(table.ops, name, session.options.build)
     if op is None:
         raise _not_found(session, name)
-    return WalkView(session.workbench, session.source).walk(op)
+    base = op.name.split(".", 1)[0] if "::" in op.name else op.name
+    return WalkView(session.workbench, session.source).walk(op, table.callers.get(base, ()))
 
 
 def _not_found(session: Session, name: str) -> InputError:
     """What a user needs to know when nothing registers a name: who calls it, what was seen instead."""
-    from opwalker.joining import python_calls
     from opwalker.views.names import nearest, spellings
 
-    ops = session.ops().ops
+    table = session.ops()
+    ops = table.ops
     wanted = spellings(name)[0]
     evidence = []
-    calls = python_calls(session).get(wanted, ())
+    calls = [c for c in table.callers.get(wanted, ()) if c.depth == 0]
     if calls:
-        evidence.append("called at " + ", ".join(f"{c.file}:{c.line}" for c in calls[:3]))
+        evidence.append("called at " + ", ".join(f"{c.file}:{c.call_line or c.line}" for c in calls[:3]))
     namespaces = sorted({op.name.split("::")[0] for op in ops if "::" in op.name})
     if "::" in wanted or calls:
         evidence.append(f"namespaces seen: {', '.join(namespaces[:12]) or 'none'}")
@@ -202,7 +244,12 @@ def _not_found(session: Session, name: str) -> InputError:
 
 
 def kernels(
-    options: Options, op: str | None = None, *, instances: bool = False, progress: Progress = None, say: Say = None,
+    options: Options,
+    op: str | None = None,
+    *,
+    instances: bool = False,
+    progress: Progress = None,
+    say: Say = None,
 ) -> KernelsResult:
     """Every kernel of a source, or those that one op reaches."""
     del instances
@@ -226,19 +273,28 @@ def build_index(options: Options, *, progress: Progress = None, say: Say = None)
     return Session(options, progress, say).report
 
 
-def dump(options: Options, stage: str, path: str | None = None, *, progress: Progress = None, say: Say = None) -> object:
+def dump(
+    options: Options, stage: str, path: str | None = None, *, progress: Progress = None, say: Say = None
+) -> object:
     """One stage's product as it is: ``source`` (the files), ``facts`` of a path, ``index`` (names and includes)."""
     session = Session(options, progress, say)
     if stage == "source":
-        return {"root": session.root, "files": [
-            {"path": p, "size": r[0], "language": r[2], "digest": r[3]} for p, r in sorted(session.store.known().items())]}
+        return {
+            "root": session.root,
+            "files": [
+                {"path": p, "size": r[0], "language": r[2], "digest": r[3]}
+                for p, r in sorted(session.store.known().items())
+            ],
+        }
     if stage == "facts":
         return _dump_facts(session, path)
     index = session.workbench.index
     return {
         "bindings": session.workbench.bindings().bindings,
         "includes": {p: [found for _, found in index.includes(p)] for p in sorted(index.paths)},
-        "names": {kind: sorted(index.names_of_kind(kind)) for kind in ("kernel", "function", "macro", "class", "alias")},
+        "names": {
+            kind: sorted(index.names_of_kind(kind)) for kind in ("kernel", "function", "macro", "class", "alias")
+        },
     }
 
 

@@ -7,10 +7,14 @@ import re
 from opwalker.facts.cpp_heads import last_word, match_angle, match_bracket, split_commas
 from opwalker.model.binding import FunctionRef
 
-_LITERAL = re.compile(r'\s*(?:u8|[uUL])?(?:R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>[\s\S]*?)\)(?P=mark)"|"(?P<plain>(?:[^"\\]|\\[\s\S])*)")')
+_LITERAL = re.compile(
+    r'\s*(?:u8|[uUL])?(?:R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>[\s\S]*?)\)(?P=mark)"|"(?P<plain>(?:[^"\\]|\\[\s\S])*)")'
+)
 _ESCAPE = re.compile(r"\\(\r?\n|x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
-_SELECTIVE = re.compile(r"\s*(?:TORCH_SELECTIVE_(?:SCHEMA|NAME)|(?:torch|c10)::(?:schema|jit::parseSchema))\s*\(([\s\S]*)\)\s*\Z")
+_SELECTIVE = re.compile(
+    r"\s*(?:TORCH_SELECTIVE_(?:SCHEMA|NAME)|(?:torch|c10)::(?:schema|jit::parseSchema))\s*\(([\s\S]*)\)\s*\Z"
+)
 _KEY = re.compile(r"(?:(?:c10|at|torch|torch::headeronly)::)?(?:DispatchKey::(\w+)|k([A-Z]\w*)|DeviceType::(\w+))\s*\Z")
 _WRAPPERS = frozenset("TORCH_FN TORCH_FN_TYPE TORCH_BOX TORCH_SELECTIVE_FN".split())
 _DISPATCH = re.compile(r"(?:torch|c10)?:{0,2}dispatch\s*\(")
@@ -57,7 +61,7 @@ def join_literals(text: str) -> str | None:
     while match:
         text = match.group(1)
         parts = split_commas(text)
-        text = text[parts[0][0]:parts[0][1]] if parts else text
+        text = text[parts[0][0] : parts[0][1]] if parts else text
         match = _SELECTIVE.match(text)
     text = text.strip()
     while text.startswith("(") and match_bracket(text, 0) == len(text):
@@ -73,9 +77,12 @@ def key_name(text: str) -> str | None:
     if match:
         name = next(g for g in match.groups() if g)
         return _KEYS.get(name, name)
-    if re.fullmatch(r"(?:CUDA|CPU|Meta|HIP|XPU|MPS|PrivateUse1|SparseCUDA|QuantizedC\w+|Composite\w+|Autograd\w*|Autocast\w*|"
-                    r"CatchAll|BackendSelect|ADInplaceOrView|Functionalize|Python|Sparse\w+|Nested\w+|MTIA|HPU|IPU|VE|"
-                    r"Vulkan|Metal|Lazy|XLA|FPGA|ORT|MAIA)", stripped):
+    if re.fullmatch(
+        r"(?:CUDA|CPU|Meta|HIP|XPU|MPS|PrivateUse1|SparseCUDA|QuantizedC\w+|Composite\w+|Autograd\w*|Autocast\w*|"
+        r"CatchAll|BackendSelect|ADInplaceOrView|Functionalize|Python|Sparse\w+|Nested\w+|MTIA|HPU|IPU|VE|"
+        r"Vulkan|Metal|Lazy|XLA|FPGA|ORT|MAIA)",
+        stripped,
+    ):
         return stripped
     return None
 
@@ -96,7 +103,7 @@ def function_ref(text: str, offset: int | None, plain: str | None) -> tuple[Func
             text = text[1:-1].strip()
         dispatch = _DISPATCH.match(text)
         if dispatch and match_bracket(text, dispatch.end() - 1) == len(text):
-            inner = text[dispatch.end():-1]
+            inner = text[dispatch.end() : -1]
             parts = [inner[a:b].strip() for a, b in split_commas(inner)]
             if len(parts) == 2:
                 key = key_name(parts[0]) or key
@@ -105,29 +112,29 @@ def function_ref(text: str, offset: int | None, plain: str | None) -> tuple[Func
         if cast:
             close = match_angle(text, cast.end() - 1)
             if close > 0:
-                arity = _cast_arity(text[cast.end():close - 1], bool(_OVERLOAD_CAST.match(text)))
+                arity = _cast_arity(text[cast.end() : close - 1], bool(_OVERLOAD_CAST.match(text)))
                 rest = text[close:].strip()
                 if rest.startswith("("):
-                    text = rest[1:match_bracket(rest, 0) - 1].strip()
+                    text = rest[1 : match_bracket(rest, 0) - 1].strip()
                     parts = split_commas(text)
-                    text = text[parts[0][0]:parts[0][1]].strip() if parts else text
+                    text = text[parts[0][0] : parts[0][1]].strip() if parts else text
                 elif rest.startswith("{}("):
                     text = rest[3:-1].strip()
         c_cast = re.match(r"\(\s*[\w:<>,\s*&]+\(\s*(?:[\w:]+::)?\*\s*\)\s*\([^)]*\)\s*\)\s*(?=[&\w])", text)
         if c_cast:
             arity = _cast_arity(c_cast.group()[1:-1], False)
-            text = text[c_cast.end():]
+            text = text[c_cast.end() :]
         wrapper = re.match(r"(\w+)\s*\(", text)
         if wrapper and wrapper.group(1) in _WRAPPERS and match_bracket(text, wrapper.end() - 1) == len(text):
-            text = text[wrapper.end():-1].strip()
+            text = text[wrapper.end() : -1].strip()
         made = re.match(r"(?:\w+::)*(?:makeFromBoxedFunction|makeFromUnboxedFunction)\s*(<|\()", text)
         if made:
-            text = text[made.end():].rstrip("()> ").strip()
+            text = text[made.end() :].rstrip("()> ").strip()
         boxed = re.match(r"(?:\w+::)*(?:boxer|Boxer|TORCH_BOX_FN)\s*<", text)
         if boxed:
             close = match_angle(text, boxed.end() - 1)
             if close > 0:
-                text = text[boxed.end():close - 1].strip()
+                text = text[boxed.end() : close - 1].strip()
         if text == start:
             break
     if text.startswith("["):
@@ -135,14 +142,14 @@ def function_ref(text: str, offset: int | None, plain: str | None) -> tuple[Func
     match = re.match(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*~?[A-Za-z_]\w*)*", text)
     if match is None:
         return None, key
-    rest = text[match.end():].strip()
+    rest = text[match.end() :].strip()
     template = None
     name = "".join(match.group().split())
     if rest.startswith("<"):
         close = match_angle(rest, 0)
         if close < 0:
             return None, key
-        template = " ".join(rest[1:close - 1].split())
+        template = " ".join(rest[1 : close - 1].split())
         tail = rest[close:].strip()
         member = re.match(r"::\s*(\w+)\s*\Z", tail)
         if member:
@@ -161,7 +168,7 @@ def _cast_arity(text: str, is_list: bool) -> int | None:
     if opened < 0:
         return None
     close = match_bracket(text, opened)
-    inside = text[opened + 1: close - 1].strip() if close > 0 else ""
+    inside = text[opened + 1 : close - 1].strip() if close > 0 else ""
     return 0 if inside in ("", "void") else len(split_commas(inside))
 
 

@@ -22,11 +22,18 @@ from opwalker.model.binding import Binding, FunctionRef
 from opwalker.model.cpp import BindingCall, BindingSite, CppFacts, Function, Invocation
 from opwalker.model.walk import Gap, Span
 
-_TORCH_BLOCK = re.compile(r"(?:STABLE_)?TORCH_LIBRARY(?P<kind>_FRAGMENT|_IMPL)?(?:_THIS_API_IS_FOR_PER_OP_REGISTRATION_ONLY)?\Z")
+_TORCH_BLOCK = re.compile(
+    r"(?:STABLE_)?TORCH_LIBRARY(?P<kind>_FRAGMENT|_IMPL)?(?:_THIS_API_IS_FOR_PER_OP_REGISTRATION_ONLY)?\Z"
+)
 _PYBIND_BLOCK = frozenset(("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "PYBIND11_PLUGIN", "NB_MODULE"))
 _EXPORT = re.compile(r"TVM_FFI_DLL_EXPORT(?:_INTERNAL)?_TYPED_FUNC\Z")
+_KNOWN = re.compile(
+    r"(?:STABLE_)?TORCH_LIBRARY\w*|PYBIND11_(?:EMBEDDED_)?MODULE|PYBIND11_PLUGIN|NB_MODULE|TVM_FFI_(?:DLL_EXPORT|STATIC_INIT)\w*|RegisterOperators\Z"
+)
 _EXTENSION_NAME = "TORCH_EXTENSION_NAME"
-_BLOCK_TEXT = re.compile(r"\b((?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?|PYBIND11_MODULE|NB_MODULE|TVM_FFI_DLL_EXPORT_TYPED_FUNC)\s*\(")
+_BLOCK_TEXT = re.compile(
+    r"\b((?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?|PYBIND11_MODULE|NB_MODULE|TVM_FFI_DLL_EXPORT_TYPED_FUNC)\s*\("
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,11 @@ class BindingReader:
     """
 
     def __init__(
-        self, index: Index, files: Files, macros: MacroTable, preprocessor: Preprocessor,
+        self,
+        index: Index,
+        files: Files,
+        macros: MacroTable,
+        preprocessor: Preprocessor,
         extension_names: Callable[[str], Sequence[str]],
     ) -> None:
         self._index = index
@@ -65,6 +76,7 @@ class BindingReader:
         self._extension_names = extension_names
         self._out: list[Binding] = []
         self._gaps: list[Gap] = []
+        self._registers: dict[str, bool] = {}
         self._followed: set[tuple[str, int, str]] = set()
 
     def read(self) -> Bindings:
@@ -85,9 +97,10 @@ class BindingReader:
 
     def _block(self, path: str, facts: CppFacts, site: BindingSite) -> None:
         block = facts.invocations[site.block]
+        if not self._may_register(block.name) and not any(c.method in ("GlobalDef", "ObjectDef") for c in site.calls):
+            return
         for name, arguments in self._registration(path, block):
             match = _TORCH_BLOCK.match(name)
-            terms = facts.conditions[block.condition]
             if match and len(arguments) >= (3 if match.group("kind") == "_IMPL" else 2):
                 key = key_name(arguments[1]) if match.group("kind") == "_IMPL" else None
                 for namespace, target, why in self._names(path, arguments[0], block.line):
@@ -99,13 +112,27 @@ class BindingReader:
                     self._site(path, facts, site, arguments[1], handle, block.scope, ())
             elif name.startswith("TVM_FFI") or any(c.method in ("GlobalDef", "ObjectDef") for c in site.calls):
                 self._free_calls(path, facts, site)
-            del terms
+
+    def _may_register(self, name: str, depth: int = 0) -> bool:
+        """Whether a macro can come to a registration: by its own name, or by what any definition of it mentions."""
+        if _KNOWN.match(name):
+            return True
+        if name not in self._registers:
+            self._registers[name] = False  # a macro that mentions itself
+            if depth < 6 and name in self._index.names_of_kind("macro"):
+                words: set[str] = set()
+                for _, event in self._index.entries(name, ("macro",), lambda facts: facts.macros):
+                    words.update(re.findall(r"[A-Za-z_]\w*", event.body or ""))
+                self._registers[name] = any(
+                    _KNOWN.match(w) or (w.isupper() and w != name and self._may_register(w, depth + 1)) for w in words
+                )
+        return self._registers[name]
 
     def _registration(self, path: str, block: Invocation) -> list[tuple[str, tuple[str, ...]]]:
         """The known block macros that a use means, with their arguments expanded."""
         if block.arguments is None:
             return []
-        code = self._files.view(path).blanked.code[block.offset:block.end]
+        code = self._files.view(path).blanked.code[block.offset : block.end]
         # A name that the build sets goes before the source's own fallback for it.
         hidden = frozenset((_EXTENSION_NAME,)) if self._extension_names(path) else frozenset()
         expanded = self._preprocessor.tokens(path, tokenize(code, block.offset, 0, hidden), path)
@@ -121,15 +148,26 @@ class BindingReader:
             return [(name, None, None)]
         known = self._extension_names(path)
         if not known:
-            self._gaps.append(Gap("namespace", Span(path, line, line),
-                                  f"{_EXTENSION_NAME} is set by the build, and no build file says to what"))
+            self._gaps.append(
+                Gap(
+                    "namespace",
+                    Span(path, line, line),
+                    f"{_EXTENSION_NAME} is set by the build, and no build file says to what",
+                )
+            )
             return [(name, None, f"{_EXTENSION_NAME} is not resolved")]
         return [(name.replace(_EXTENSION_NAME, value), value, None) for value in known]
 
     # -- calls ------------------------------------------------------------------------------------------------------
 
     def _site(
-        self, path: str, facts: CppFacts, site: BindingSite, handle_name: str, handle: Handle, scope: tuple[str, ...],
+        self,
+        path: str,
+        facts: CppFacts,
+        site: BindingSite,
+        handle_name: str,
+        handle: Handle,
+        scope: tuple[str, ...],
         macros: tuple[str, ...],
     ) -> None:
         handles = {handle_name.strip().lstrip("&"): handle}
@@ -166,7 +204,11 @@ class BindingReader:
                 continue
             owner[number] = holder
             # A call may be wrapped: the line that names the op is the one a reader looks for.
-            named = self._files.view(path).blanked.line(call.argument_offsets[0]) if origin is None and call.argument_offsets else call.line
+            named = (
+                self._files.view(path).blanked.line(call.argument_offsets[0])
+                if origin is None and call.argument_offsets
+                else call.line
+            )
             line = named if origin is None else origin[1]
             condition = facts.conditions[call.condition if origin is None else origin[2]]
             if call.method == "def_submodule" and holder[0].kind == "pybind11":
@@ -176,7 +218,9 @@ class BindingReader:
             if call.method == "class_" and call.previous < 0:
                 variable = self._variable(path, call) if origin is None else None
                 if variable:
-                    handles[variable] = Handle(holder[0].kind, f"{holder[0].prefix}.{holder[1]}", None, holder[0].target)
+                    handles[variable] = Handle(
+                        holder[0].kind, f"{holder[0].prefix}.{holder[1]}", None, holder[0].target
+                    )
 
     def _class_holder(self, call: BindingCall, handles: dict[str, Handle]) -> tuple[Handle, str | None] | None:
         if call.method in ("GlobalDef", "RegisterOperators"):
@@ -193,17 +237,17 @@ class BindingReader:
     def _variable(self, path: str, call: BindingCall) -> str | None:
         """The name of a variable that is declared as ``py::class_<T> name(m, "T")``."""
         plain = self._files.view(path).blanked.plain
-        before = plain[call.offset: call.argument_offsets[0] - 1] if call.argument_offsets else ""
+        before = plain[call.offset : call.argument_offsets[0] - 1] if call.argument_offsets else ""
         word = re.search(r">\s*(\w+)\s*\(?\s*\Z", before)
         if word:
             return word.group(1)
-        line = plain[plain.rfind("\n", 0, call.offset) + 1: call.offset]
+        line = plain[plain.rfind("\n", 0, call.offset) + 1 : call.offset]
         assigned = re.search(r"(\w+)\s*=\s*(?:\w+::)*\Z", line)
         return assigned.group(1) if assigned else None
 
     def _submodule(self, path: str, call: BindingCall, handles: dict[str, Handle], holder: Handle) -> None:
         plain = self._files.view(path).blanked.plain
-        line = plain[max(plain.rfind(";", 0, call.offset), plain.rfind("{", 0, call.offset)) + 1: call.offset]
+        line = plain[max(plain.rfind(";", 0, call.offset), plain.rfind("{", 0, call.offset)) + 1 : call.offset]
         assigned = re.search(r"(\w+)\s*(?:=|\()\s*\Z", line)
         name = literal(call.arguments[0]) if call.arguments else None
         if assigned and name:
@@ -229,7 +273,7 @@ class BindingReader:
             if not function.body_end or len(function.parameters) <= position:
                 continue
             visible = tuple(s for s in function.scope if not s.startswith("("))
-            if wanted and visible[-len(wanted):] != wanted:
+            if wanted and visible[-len(wanted) :] != wanted:
                 continue
             key = (where, function.offset, handle.prefix)
             if key in self._followed:
@@ -250,12 +294,42 @@ class BindingReader:
             name = class_name if method != "attr" else literal(call.arguments[0])
             if name:
                 # A class or attribute is a binding without a function of its own: listed, and walked by its members.
-                self._out.append(Binding(
-                    handle.kind, "def", f"{handle.prefix}.{name}", None, None, None, path, line, condition, scope,
-                    macros=macros, unresolved=handle.unresolved, target=handle.target,
-                    class_name=(call.template or name) if method != "attr" else None))
-        if method in ("class_", "enum_", "value", "attr", "export_values", "set_python_module", "ObjectDef", "GlobalDef",
-                      "RegisterOperators", "init", "fallback", "func") or not call.arguments:
+                self._out.append(
+                    Binding(
+                        handle.kind,
+                        "def",
+                        f"{handle.prefix}.{name}",
+                        None,
+                        None,
+                        None,
+                        path,
+                        line,
+                        condition,
+                        scope,
+                        macros=macros,
+                        unresolved=handle.unresolved,
+                        target=handle.target,
+                        class_name=(call.template or name) if method != "attr" else None,
+                    )
+                )
+        if (
+            method
+            in (
+                "class_",
+                "enum_",
+                "value",
+                "attr",
+                "export_values",
+                "set_python_module",
+                "ObjectDef",
+                "GlobalDef",
+                "RegisterOperators",
+                "init",
+                "fallback",
+                "func",
+            )
+            or not call.arguments
+        ):
             return
         arguments = [self._resolved(path, a, origin) for a in call.arguments]
         if handle.kind == "torch_library":
@@ -274,8 +348,13 @@ class BindingReader:
     def _torch(self, path, call, arguments, handle, line, condition, scope, macros, origin) -> None:
         text = join_literals(arguments[0])
         if text is None:
-            self._gaps.append(Gap("registration", Span(path, line, line),
-                                  f"the name in {call.method}({arguments[0]}) is not a literal"))
+            self._gaps.append(
+                Gap(
+                    "registration",
+                    Span(path, line, line),
+                    f"the name in {call.method}({arguments[0]}) is not a literal",
+                )
+            )
             return
         head = text.split("(", 1)[0].strip()
         if "::" in head:
@@ -296,15 +375,27 @@ class BindingReader:
             elif argument.lstrip().startswith("{") or "Tag::" in argument:
                 tags += re.findall(r"Tag::(\w+)", argument)
             else:
-                reference, inner_key = function_ref(argument, at, self._files.view(path).blanked.plain if at is not None else None)
+                reference, inner_key = function_ref(
+                    argument, at, self._files.view(path).blanked.plain if at is not None else None
+                )
                 if reference is not None:
                     function = reference
                     key = inner_key or key
         defines = call.method in ("def", "op")
-        common = dict(path=path, line=line, condition=condition, scope=scope, tags=tuple(tags), macros=macros,
-                      unresolved=handle.unresolved, target=handle.target)
+        common = dict(
+            path=path,
+            line=line,
+            condition=condition,
+            scope=scope,
+            tags=tuple(tags),
+            macros=macros,
+            unresolved=handle.unresolved,
+            target=handle.target,
+        )
         if defines:
-            self._out.append(Binding(handle.kind, "def", full, schema, None, function if schema is None else None, **common))
+            self._out.append(
+                Binding(handle.kind, "def", full, schema, None, function if schema is None else None, **common)
+            )
         if not defines or function is not None:
             default = None if handle.key or key else "CompositeImplicitAutograd"
             self._out.append(Binding(handle.kind, "impl", full, None, key or default, function, **common))
@@ -316,19 +407,34 @@ class BindingReader:
                 name = "__init__"
             else:
                 if call.method.startswith("def"):
-                    self._gaps.append(Gap("registration", Span(path, line, line),
-                                          f"the name in {call.method}({arguments[0]}) is not a literal"))
+                    self._gaps.append(
+                        Gap(
+                            "registration",
+                            Span(path, line, line),
+                            f"the name in {call.method}({arguments[0]}) is not a literal",
+                        )
+                    )
                 return
         parts = [p for p in (handle.prefix, class_name, name) if p]
         function = None
         if len(arguments) > 1:
             at = call.argument_offsets[1] if origin is None and len(call.argument_offsets) > 1 else None
-            function, _ = function_ref(arguments[1], at, self._files.view(path).blanked.plain if at is not None else None)
+            function, _ = function_ref(
+                arguments[1], at, self._files.view(path).blanked.plain if at is not None else None
+            )
         if name == "__init__" and function is None:
             made = re.search(r"init\s*<(.*)>", arguments[0])
             function = FunctionRef(f"{class_name}::{class_name}") if made and class_name else None
-        common = dict(path=path, line=line, condition=condition, scope=scope, macros=macros, unresolved=handle.unresolved,
-                      target=handle.target, class_name=class_name)
+        common = dict(
+            path=path,
+            line=line,
+            condition=condition,
+            scope=scope,
+            macros=macros,
+            unresolved=handle.unresolved,
+            target=handle.target,
+            class_name=class_name,
+        )
         self._out.append(Binding(handle.kind, "def", ".".join(parts), None, None, function, **common))
         self._out.append(Binding(handle.kind, "impl", ".".join(parts), None, None, function, **common))
 
@@ -338,7 +444,7 @@ class BindingReader:
         """Uses at namespace level that export a function under a name, or expand to a whole registration."""
         for name in sorted(self._index.names_of_kind("invocation")):
             known = bool(_EXPORT.match(name))
-            if not known and not self._macros.is_macro_name(name):
+            if not known and not self._may_register(name):
                 continue
             for path in self._index.store.paths_of(name, ("invocation",)):
                 facts = self._index.facts(path)
@@ -350,7 +456,7 @@ class BindingReader:
         if known:
             self._export_entry(path, facts, use, tuple(use.arguments), ())
             return
-        code = self._files.view(path).blanked.code[use.offset:use.end]
+        code = self._files.view(path).blanked.code[use.offset : use.end]
         expanded = self._preprocessor.tokens(path, tokenize(code, use.offset), path)
         text = expanded.full
         if "TORCH_LIBRARY" not in text and "TVM_FFI" not in text and "PYBIND11_MODULE" not in text:
@@ -366,9 +472,21 @@ class BindingReader:
         stem = path.rsplit("/", 1)[-1].split(".")[0]
         function, _ = function_ref(arguments[1], None, None)
         for role in ("def", "impl"):
-            self._out.append(Binding(
-                "tvm_ffi", role, f"{stem}.{arguments[0]}", None, None, function, path, use.line,
-                facts.conditions[use.condition], use.scope, macros=macros))
+            self._out.append(
+                Binding(
+                    "tvm_ffi",
+                    role,
+                    f"{stem}.{arguments[0]}",
+                    None,
+                    None,
+                    function,
+                    path,
+                    use.line,
+                    facts.conditions[use.condition],
+                    use.scope,
+                    macros=macros,
+                )
+            )
 
     def _made_blocks(self, path: str, facts: CppFacts, use: Invocation, expanded: Expanded) -> None:
         """Whole registration blocks that a macro made: ``TORCH_LIBRARY(ns, m) { m.def(…); }`` in its body."""
@@ -385,8 +503,15 @@ class BindingReader:
                 key = key_name(arguments[1]) if torch.group("kind") == "_IMPL" else None
                 for namespace, target, why in self._names(path, arguments[0], use.line):
                     handle = Handle("torch_library", namespace, key, target, why)
-                    self._calls(path, facts, calls_in(text[brace.end() - 1:end]), {arguments[-1]: handle}, use.scope,
-                                (use.name,), (expanded, use.line, use.condition))
+                    self._calls(
+                        path,
+                        facts,
+                        calls_in(text[brace.end() - 1 : end]),
+                        {arguments[-1]: handle},
+                        use.scope,
+                        (use.name,),
+                        (expanded, use.line, use.condition),
+                    )
 
 
 def _known_uses(text: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -395,7 +520,14 @@ def _known_uses(text: str) -> list[tuple[str, tuple[str, ...]]]:
     for match in _BLOCK_TEXT.finditer(text):
         close = match_bracket(text, match.end() - 1)
         if close > 0:
-            out.append((match.group(1), tuple(" ".join(text[a:b].split()) for a, b in split_commas(text, match.end(), close - 1, angles=False))))
+            out.append(
+                (
+                    match.group(1),
+                    tuple(
+                        " ".join(text[a:b].split()) for a, b in split_commas(text, match.end(), close - 1, angles=False)
+                    ),
+                )
+            )
     return out
 
 

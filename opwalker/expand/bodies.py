@@ -18,8 +18,16 @@ from opwalker.model.cpp import Function
 class Body:
     """One function's (or lambda's) body in one translation unit."""
 
-    def __init__(self, path: str, root: str, function: Function | None, expanded: Expanded, facts: BodyFacts, files: Files,
-                 scope: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        path: str,
+        root: str,
+        function: Function | None,
+        expanded: Expanded,
+        facts: BodyFacts,
+        files: Files,
+        scope: tuple[str, ...],
+    ) -> None:
         self.path = path
         self.root = root
         self.function = function
@@ -40,7 +48,7 @@ class Body:
 
     def text(self, span: Span2) -> str:
         """The expanded text of a span."""
-        return " ".join(self.expanded.full[span[0]:span[1]].split())
+        return " ".join(self.expanded.full[span[0] : span[1]].split())
 
     def written(self, span: Span2) -> str:
         """A span as the source spells it."""
@@ -74,7 +82,9 @@ class Body:
 class Bodies:
     """Reads bodies once per translation unit."""
 
-    def __init__(self, files: Files, preprocessor: Preprocessor, device_preprocessor: Preprocessor | None = None) -> None:
+    def __init__(
+        self, files: Files, preprocessor: Preprocessor, device_preprocessor: Preprocessor | None = None
+    ) -> None:
         self.files = files
         self._preprocessor = preprocessor
         self._device_preprocessor = device_preprocessor or preprocessor
@@ -98,7 +108,9 @@ class Bodies:
                     out.append((body.path, view.blanked.line(directive.offset), target))
         return out
 
-    def span(self, path: str, start: int, end: int, root: str, function: Function | None, scope: tuple[str, ...]) -> Body:
+    def span(
+        self, path: str, start: int, end: int, root: str, function: Function | None, scope: tuple[str, ...]
+    ) -> Body:
         """The body in ``[start, end)`` of a file, braces included."""
         key = (path, start, root)
         found = self._bodies.get(key)

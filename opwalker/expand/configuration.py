@@ -12,23 +12,52 @@ from opwalker.expand.files import Configuration
 from opwalker.model.build import Define
 
 _COMMON: dict[str, str | None] = {
-    "__linux__": "1", "__GNUC__": "13", "__x86_64__": "1", "__cplusplus": "202002L", "NDEBUG": None, "__LP64__": "1",
+    "__linux__": "1",
+    "__GNUC__": "13",
+    "__x86_64__": "1",
+    "__cplusplus": "202002L",
+    "NDEBUG": None,
+    "__LP64__": "1",
 }
 _NEVER = frozenset(
     "_WIN32 _WIN64 _MSC_VER __APPLE__ __INTEL_COMPILER __CUDACC_RTC__ __HIPCC_RTC__ __CLANG_TIDY__ __INTELLISENSE__ "
     "__SYCL_DEVICE_ONLY__ SYCL_LANGUAGE_VERSION DOXYGEN_SHOULD_SKIP_THIS __NVCOMPILER BUILD_NAMEDTENSOR USE_MPS USE_XPU "
-    "WITH_CUDA_DISABLED __MACA__ USE_MACA USE_MUSA".split())
+    "WITH_CUDA_DISABLED __MACA__ USE_MACA USE_MUSA".split()
+)
 _HIP = "USE_ROCM __HIPCC__ __HIP__ __HIP_PLATFORM_AMD__ __HIP_PLATFORM_HCC__ __HIP_DEVICE_COMPILE__ TORCH_HIP_VERSION USE_HIP".split()
-_HIP_DEVICE = ("__HIP__GFX9__", "__HIP__MI3XX__", "__gfx942__", "__gfx950__", "__gfx90a__", "__HIP__GFX1X__", "__GFX9__")
+_HIP_DEVICE = (
+    "__HIP__GFX9__",
+    "__HIP__MI3XX__",
+    "__gfx942__",
+    "__gfx950__",
+    "__gfx90a__",
+    "__HIP__GFX1X__",
+    "__GFX9__",
+)
 _CUDA: dict[str, str | None] = {
-    "__CUDACC__": "1", "__NVCC__": "1", "USE_CUDA": "1", "CUDA_VERSION": "13000", "CUDART_VERSION": "13000",
-    "__CUDACC_VER_MAJOR__": "13", "__CUDACC_VER_MINOR__": "0", "WITH_CUDA": "1",
+    "__CUDACC__": "1",
+    "__NVCC__": "1",
+    "USE_CUDA": "1",
+    "CUDA_VERSION": "13000",
+    "CUDART_VERSION": "13000",
+    "__CUDACC_VER_MAJOR__": "13",
+    "__CUDACC_VER_MINOR__": "0",
+    "WITH_CUDA": "1",
 }
-_ROCM: dict[str, str | None] = {"USE_ROCM": "1", "__HIPCC__": "1", "__HIP__": "1", "__HIP_PLATFORM_AMD__": "1", "USE_HIP": "1"}
+_ROCM: dict[str, str | None] = {
+    "USE_ROCM": "1",
+    "__HIPCC__": "1",
+    "__HIP__": "1",
+    "__HIP_PLATFORM_AMD__": "1",
+    "USE_HIP": "1",
+}
 
 
 def configuration(
-    build: str, device: bool, from_build_files: Iterable[Define] = (), asked: Iterable[tuple[str, str | None]] = (),
+    build: str,
+    device: bool,
+    from_build_files: Iterable[Define] = (),
+    asked: Iterable[tuple[str, str | None]] = (),
 ) -> Configuration:
     """The macros of a build. ``asked`` are the user's own ``--define`` and go before everything."""
     defines = dict(_COMMON)

@@ -107,7 +107,10 @@ class Files:
 
 
 def active_spans(
-    view: FileView, start: int, end: int, truth: Callable[[tuple[str, ...], int], bool | None],
+    view: FileView,
+    start: int,
+    end: int,
+    truth: Callable[[tuple[str, ...], int], bool | None],
 ) -> list[tuple[int, int]]:
     """The parts of ``[start, end)`` that a build reads: directive lines dropped, branches that do not hold dropped.
 
@@ -149,4 +152,6 @@ def active_spans(
 def _unbalanced(plain: str, group: Group) -> bool:
     return any(
         plain.count(a, branch.start, branch.end) != plain.count(b, branch.start, branch.end)
-        for branch in group.branches for a, b in ("{}", "()"))
+        for branch in group.branches
+        for a, b in ("{}", "()")
+    )

@@ -40,8 +40,12 @@ class Frame:
     @property
     def key(self) -> tuple:
         """What makes two visits of one function the same visit."""
-        held = tuple(sorted((name, tuple((k.path, k.function.offset, k.template_arguments) for k in found))
-                            for name, found in self.functions.items()))
+        held = tuple(
+            sorted(
+                (name, tuple((k.path, k.function.offset, k.template_arguments) for k in found))
+                for name, found in self.functions.items()
+            )
+        )
         return (*self.candidate.key, self.root, held, tuple(sorted(self.types.items())))
 
     @property

@@ -20,7 +20,8 @@ _NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A
 _MAX_DEPTH = 10
 _NOT_VALUES = frozenset(
     "void const auto return if else constexpr static_cast reinterpret_cast const_cast true false nullptr int bool float "
-    "uint32_t int64_t typename decltype sizeof".split())
+    "uint32_t int64_t typename decltype sizeof".split()
+)
 
 
 class KernelFinder:
@@ -33,7 +34,9 @@ class KernelFinder:
 
     def is_known(self, name: str) -> bool:
         """Whether the tree defines or declares a function or variable of a simple name."""
-        return any(name in self._index.names_of_kind(kind) for kind in ("kernel", "function", "declaration", "variable"))
+        return any(
+            name in self._index.names_of_kind(kind) for kind in ("kernel", "function", "declaration", "variable")
+        )
 
     def in_argument(self, body: Body, span: Span2, frame: Frame) -> tuple[KernelRef, ...]:
         """As ``kernels``, for an argument of a call: a cheap no for the many that hold plain values."""
@@ -50,7 +53,11 @@ class KernelFinder:
                     return self.kernels(body, span, frame)
                 for local in body.locals.get(word, ()):
                     value = body.text(local.value) if local.value else ""
-                    if set(re.findall(r"[A-Za-z_]\w*", value)) & names or "(*" in local.type or local.type.startswith("auto"):
+                    if (
+                        set(re.findall(r"[A-Za-z_]\w*", value)) & names
+                        or "(*" in local.type
+                        or local.type.startswith("auto")
+                    ):
                         return self.kernels(body, span, frame)
         return ()
 
@@ -131,8 +138,13 @@ class KernelFinder:
 
     def _lambda_arguments(self, body: Body, held: LambdaFact, position: int) -> list[Span2]:
         """What is passed for one parameter of a lambda, wherever its variable is called in the body."""
-        variables = {f.name for f in body.facts.locals if f.value and f.value[0] <= held.start < f.value[1] and
-                     not any(o.start < held.start < o.end for o in body.facts.lambdas if f.value[0] <= o.start)}
+        variables = {
+            f.name
+            for f in body.facts.locals
+            if f.value
+            and f.value[0] <= held.start < f.value[1]
+            and not any(o.start < held.start < o.end for o in body.facts.lambdas if f.value[0] <= o.start)
+        }
         out = []
         for call in body.facts.calls:
             named = call.simple in variables and call.receiver is None
@@ -167,7 +179,9 @@ class KernelFinder:
                 for match in _NAME.finditer(variable.value):
                     found = "".join(match.group().split())
                     if found.split("::")[-1] in kernel_names:
-                        for candidate in self._resolver.function(found, frame.context(body), None, kernel=True).candidates:
+                        for candidate in self._resolver.function(
+                            found, frame.context(body), None, kernel=True
+                        ).candidates:
                             self._add(out, KernelRef(candidate.path, candidate.function, ()))
 
     def host_functions(self, body: Body, span: Span2, frame: Frame) -> list[Candidate]:
@@ -178,13 +192,15 @@ class KernelFinder:
         if word is None:
             return []
         spans = [f.value for f in body.locals.get(word.group(1), ()) if f.value and body.lambda_at(f.value) is None]
-        spans += [a.value for target, found in body.assigns.items() if re.match(rf"{word.group(1)}\b", target) for a in found]
+        spans += [
+            a.value for target, found in body.assigns.items() if re.match(rf"{word.group(1)}\b", target) for a in found
+        ]
         names = self._index.names_of_kind("function")
         for start, end in spans:
             for match in _NAME.finditer(body.expanded.full, start, end):
                 name = "".join(match.group().split())
                 if name.split("::")[-1] in names and name not in body.locals:
-                    after = body.expanded.full[match.end():match.end() + 1]
+                    after = body.expanded.full[match.end() : match.end() + 1]
                     if after == "(":
                         continue
                     for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:

@@ -28,8 +28,18 @@ class LaunchReader:
         """``kernel<<<grid, block, shared, stream>>>(arguments)``."""
         parts = [self._extent(body, span, number) for number, span in enumerate(fact.configuration)]
         parts += [None] * (4 - len(parts))
-        return self._site(frame, body, fact.kernel, fact.start, "triple_chevron", parts[0], parts[1], parts[2] or "0",
-                          parts[3] or "0", len(fact.arguments))
+        return self._site(
+            frame,
+            body,
+            fact.kernel,
+            fact.start,
+            "triple_chevron",
+            parts[0],
+            parts[1],
+            parts[2] or "0",
+            parts[3] or "0",
+            len(fact.arguments),
+        )
 
     def runtime(self, frame: Frame, body: Body, call: CallFact) -> LaunchSite | Terminal | Gap | None:
         """A launch through the runtime or driver API."""
@@ -86,7 +96,9 @@ class LaunchReader:
                 field = match.group(1)
                 value = body.written(assigns[-1].value)
                 if match.group(2):
-                    value = f"{out[field]}, {match.group(2)} = {value}" if field in out else f"{match.group(2)} = {value}"
+                    value = (
+                        f"{out[field]}, {match.group(2)} = {value}" if field in out else f"{match.group(2)} = {value}"
+                    )
                 out[field] = value
         for local in body.locals.get(name, ()):
             if local.value is None:
@@ -101,11 +113,26 @@ class LaunchReader:
                     out.setdefault(("gridDim", "blockDim", "dynamicSmemBytes", "stream")[number], body.written(piece))
         if not out:
             return None, None, None, None
-        return (out.get("gridDim"), out.get("blockDim"), out.get("dynamicSmemBytes", out.get("sharedMemBytes", "0")),
-                out.get("stream", out.get("hStream", "0")))
+        return (
+            out.get("gridDim"),
+            out.get("blockDim"),
+            out.get("dynamicSmemBytes", out.get("sharedMemBytes", "0")),
+            out.get("stream", out.get("hStream", "0")),
+        )
 
-    def _site(self, frame: Frame, body: Body, kernel: Span2, start: int, style: str, grid, block, shared, stream,
-              count: int | None) -> LaunchSite | Terminal | Gap:
+    def _site(
+        self,
+        frame: Frame,
+        body: Body,
+        kernel: Span2,
+        start: int,
+        style: str,
+        grid,
+        block,
+        shared,
+        stream,
+        count: int | None,
+    ) -> LaunchSite | Terminal | Gap:
         found = self._kernels.kernels(body, kernel, frame)
         found = _by_arity(found, count)
         anchor = _name_offset(body, kernel)
@@ -118,19 +145,38 @@ class LaunchReader:
             name = re.sub(r"<.*", "", body.text(kernel), flags=re.DOTALL).lstrip("&( ").strip()
             kind = terminal_kind(name)
             simple = name.split("::")[-1]
-            held = simple in body.locals or simple in frame.parameter_names or any(
-                simple == n for f in body.enclosing_lambdas(kernel[0]) for _, n in f.parameters)
+            held = (
+                simple in body.locals
+                or simple in frame.parameter_names
+                or any(simple == n for f in body.enclosing_lambdas(kernel[0]) for _, n in f.parameters)
+            )
             if kind == "library" or not (held or self._kernels.is_known(simple)) and re.fullmatch(r"[\w:]+", name):
                 # Defined outside the tree: a library's kernel, brought in by its headers.
                 return Terminal("library", body.text(kernel)[:117], path, line, steps)
-            return Gap("launch", Span(path, line, line),
-                       f"the kernel in `{expression[:80]}` could not be followed to a definition in the source")
+            return Gap(
+                "launch",
+                Span(path, line, line),
+                f"the kernel in `{expression[:80]}` could not be followed to a definition in the source",
+            )
         if chain:
             style = f"macro:{style}"
         distinct = {(k.path, k.function.offset) for k in found}
         arguments = self._written_arguments(body, anchor) or found[0].template_arguments
-        return LaunchSite(found, expression, (path, line), style, grid, block, shared, stream, steps,
-                          "matched" if len(distinct) == 1 else "possible", use, tuple(e.name for e in chain), arguments)
+        return LaunchSite(
+            found,
+            expression,
+            (path, line),
+            style,
+            grid,
+            block,
+            shared,
+            stream,
+            steps,
+            "matched" if len(distinct) == 1 else "possible",
+            use,
+            tuple(e.name for e in chain),
+            arguments,
+        )
 
     @staticmethod
     def _written_arguments(body: Body, anchor: int) -> tuple[str, ...]:
@@ -143,7 +189,9 @@ class LaunchReader:
         close = match_angle(code, name.end())
         if close < 0:
             return ()
-        return tuple(" ".join(code[a:b].replace("\\\n", " ").split()) for a, b in split_commas(code, name.end() + 1, close - 1))
+        return tuple(
+            " ".join(code[a:b].replace("\\\n", " ").split()) for a, b in split_commas(code, name.end() + 1, close - 1)
+        )
 
 
 def _by_arity(found: tuple[KernelRef, ...], count: int | None) -> tuple[KernelRef, ...]:
@@ -156,7 +204,7 @@ def _by_arity(found: tuple[KernelRef, ...], count: int | None) -> tuple[KernelRe
 
 def _name_offset(body: Body, kernel: Span2) -> int:
     """The offset of the kernel's own name within its expression: the line that a reader is sent to."""
-    text = body.expanded.full[kernel[0]:kernel[1]]
+    text = body.expanded.full[kernel[0] : kernel[1]]
     name = re.match(r"[\s(&*]*(?:::)?\w+(?:\s*::\s*\w+)*", text)
     if name is None:
         return kernel[0]

@@ -38,6 +38,8 @@ class MacroTable:
         self._whole: dict[tuple[str, str], list[tuple[str, MacroEvent, bool | None]]] = {}
         self._truths: dict[tuple[str, tuple[str, ...]], bool | None] = {}
         self._busy: set[tuple[str, str]] = set()
+        self._reaching: dict[tuple[str, str], bool] = {}
+        self._definer_cache: dict[str, frozenset[str]] = {}
         self._choices: dict[tuple[str, str, int, str], MacroChoice | None] = {}
 
     def is_macro_name(self, name: str) -> bool:
@@ -105,7 +107,10 @@ class MacroTable:
             found = self._before(name, root, 1 << 60, {root})
         # `#ifndef NAME / #define NAME` gives way to whatever defined the name before: the first of them counts, and last.
         fallbacks = [f for f in found if self._is_fallback(f[0], f[1])]
-        found = [f for f in found if f not in fallbacks] or [(p, e, True) for p, e, _ in reversed(fallbacks)]
+        if fallbacks:
+            found = [f for f in found if not self._is_fallback(f[0], f[1])] or [
+                (p, e, True) for p, e, _ in reversed(fallbacks)
+            ]
         if found:
             if found[0][1].body is None:
                 return None
@@ -140,7 +145,8 @@ class MacroTable:
             if cached is not None:
                 return cached
         events: list[tuple[int, MacroEvent | str]] = [
-            (at, event) for at, event in self._file_events(path).get(name, ()) if at < offset]
+            (at, event) for at, event in self._file_events(path).get(name, ()) if at < offset
+        ]
         if self._included_defines(name, path):
             events += [(at, included) for at, included in self._index.includes(path) if at < offset]
         events.sort(key=lambda item: -item[0])
@@ -176,13 +182,17 @@ class MacroTable:
         return event.body is not None and f"!defined({event.name})" in facts.conditions[event.condition]
 
     def _definers(self, name: str) -> frozenset[str]:
-        cache = self.__dict__.setdefault("_definer_cache", {})
-        if name not in cache:
-            cache[name] = frozenset(self._index.store.paths_of(name, ("macro",)))
-        return cache[name]
+        if name not in self._definer_cache:
+            self._definer_cache[name] = frozenset(self._index.store.paths_of(name, ("macro",)))
+        return self._definer_cache[name]
 
     def _included_defines(self, name: str, path: str) -> bool:
-        return not self._definers(name).isdisjoint(self._index.closure(path) - {path})
+        key = (name, path)
+        found = self._reaching.get(key)
+        if found is None:
+            closure = self._index.closure(path)
+            found = self._reaching[key] = any(d in closure and d != path for d in self._definers(name))
+        return found
 
 
 def _words(term: str) -> list[str]:

@@ -19,7 +19,14 @@ MAX_TOKENS = 400_000
 MAX_DEPTH = 200
 
 #: Macros that stay as they are written: their call is the fact that a reader wants.
-KEPT_PREFIXES = ("TORCH_CHECK", "STD_TORCH_CHECK", "TORCH_INTERNAL_ASSERT", "TVM_FFI_ICHECK", "TVM_FFI_CHECK", "PYBIND11_")
+KEPT_PREFIXES = (
+    "TORCH_CHECK",
+    "STD_TORCH_CHECK",
+    "TORCH_INTERNAL_ASSERT",
+    "TVM_FFI_ICHECK",
+    "TVM_FFI_CHECK",
+    "PYBIND11_",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +192,12 @@ class _Run:
         macros = self._macros
         while pending:
             token = pending.pop()
-            if not token.word or token.text in token.hidden or not macros.is_macro_name(token.text) \
-                    or token.text.startswith(KEPT_PREFIXES):
+            if (
+                not token.word
+                or token.text in token.hidden
+                or not macros.is_macro_name(token.text)
+                or token.text.startswith(KEPT_PREFIXES)
+            ):
                 out.append(token)
                 continue
             choice = macros.lookup(token.text, self._path, self._position(token), self._root)
@@ -215,14 +226,25 @@ class _Run:
             pending.extend(reversed(made))
         return out
 
-    def _replace(self, name: Token, closing: Token, choice: MacroChoice, arguments: list[list[Token]] | None, depth: int) -> list[Token]:
+    def _replace(
+        self, name: Token, closing: Token, choice: MacroChoice, arguments: list[list[Token]] | None, depth: int
+    ) -> list[Token]:
         event = choice.event
         if arguments is None:
             hidden = name.hidden | {event.name}
         else:
             hidden = (name.hidden & closing.hidden) | {event.name}
         spelled = tuple(spell(a) for a in arguments) if arguments is not None else None
-        entry = Expansion(len(self.expansions) + 1, event.name, name.pos, name.expansion, choice, spelled, self._position(name), closing.expansion)
+        entry = Expansion(
+            len(self.expansions) + 1,
+            event.name,
+            name.pos,
+            name.expansion,
+            choice,
+            spelled,
+            self._position(name),
+            closing.expansion,
+        )
         self.expansions.append(entry)
         body = self._preprocessor.body(choice)
         bound = self._bind(event, arguments)
@@ -245,14 +267,25 @@ class _Run:
             bound[parameter] = arguments[number] if number < len(arguments) else []
         if event.variadic:
             rest: list[Token] = []
-            for number, argument in enumerate(arguments[len(parameters):]):
+            for number, argument in enumerate(arguments[len(parameters) :]):
                 if number:
-                    rest.append(Token(",", False, argument[0].pos if argument else 0, argument[0].expansion if argument else 0, False, NOTHING))
+                    rest.append(
+                        Token(
+                            ",",
+                            False,
+                            argument[0].pos if argument else 0,
+                            argument[0].expansion if argument else 0,
+                            False,
+                            NOTHING,
+                        )
+                    )
                 rest += argument
             bound[event.variadic] = rest
         return bound
 
-    def _substitute(self, body: list[Token], bound: dict[str, list[Token]], expansion: int, event, depth: int) -> list[Token]:
+    def _substitute(
+        self, body: list[Token], bound: dict[str, list[Token]], expansion: int, event, depth: int
+    ) -> list[Token]:
         out: list[Token] = []
         expanded: dict[str, list[Token]] = {}
         number = 0
@@ -260,7 +293,12 @@ class _Run:
         while number < count:
             token = body[number]
             following = body[number + 1].text if number + 1 < count else ""
-            if token.text == "#" and event.parameters is not None and number + 1 < count and body[number + 1].text in bound:
+            if (
+                token.text == "#"
+                and event.parameters is not None
+                and number + 1 < count
+                and body[number + 1].text in bound
+            ):
                 text = '"' + spell(bound[body[number + 1].text]).replace("\\", "\\\\").replace('"', '\\"') + '"'
                 out.append(Token(text, token.space, token.pos, expansion, False, NOTHING))
                 number += 2
@@ -273,7 +311,7 @@ class _Run:
                 continue
             if token.text == "__VA_OPT__" and following == "(":
                 close = _matching(body, number + 1)
-                inner = body[number + 2: close]
+                inner = body[number + 2 : close]
                 if event.variadic and bound.get(event.variadic):
                     out += self._substitute(inner, bound, expansion, event, depth)
                 number = close + 1
@@ -298,8 +336,11 @@ class _Run:
 
     def _paste(self, out: list[Token], right: Token, bound: dict[str, list[Token]], expansion: int) -> None:
         """``left ## right``. GNU's ``, ## __VA_ARGS__`` drops the comma when nothing follows."""
-        pieces = list(bound[right.text]) if right.word and right.text in bound else [
-            Token(right.text, False, right.pos, expansion, right.word, NOTHING)]
+        pieces = (
+            list(bound[right.text])
+            if right.word and right.text in bound
+            else [Token(right.text, False, right.pos, expansion, right.word, NOTHING)]
+        )
         left = out.pop()
         if not pieces:
             if left.text != ",":
@@ -310,8 +351,17 @@ class _Run:
             out += pieces
             return
         joined = tokenize(left.text + pieces[0].text)
-        out += [Token(t.text, left.space if i == 0 else t.space, left.pos if left.text else pieces[0].pos,
-                      left.expansion or expansion, t.word, NOTHING) for i, t in enumerate(joined)]
+        out += [
+            Token(
+                t.text,
+                left.space if i == 0 else t.space,
+                left.pos if left.text else pieces[0].pos,
+                left.expansion or expansion,
+                t.word,
+                NOTHING,
+            )
+            for i, t in enumerate(joined)
+        ]
         out += pieces[1:]
 
 

@@ -16,7 +16,11 @@ from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
 from opwalker.expand.resolve import Candidate, Resolver
 from opwalker.expand.terminals import (
-    KERNEL_QUERIES, LAUNCH_CALLS, is_library_type, is_tensor_work, terminal_kind,
+    KERNEL_QUERIES,
+    LAUNCH_CALLS,
+    is_library_type,
+    is_tensor_work,
+    terminal_kind,
 )
 from opwalker.expand.types import TypeReader
 from opwalker.link.index import Index
@@ -60,8 +64,13 @@ class Follower:
         return self._result()
 
     def _result(self) -> Reach:
-        return Reach(tuple(self._launches.values()), tuple(self._terminals.values()), tuple(self._functions.values()),
-                     tuple(self._gaps), self._truncated)
+        return Reach(
+            tuple(self._launches.values()),
+            tuple(self._terminals.values()),
+            tuple(self._functions.values()),
+            tuple(self._gaps),
+            self._truncated,
+        )
 
     def _enter(self, frame: Frame, depth: int) -> None:
         if frame.key in self._visited:
@@ -69,7 +78,13 @@ class Follower:
         if len(self._visited) >= MAX_FUNCTIONS or depth > MAX_DEPTH:
             if not self._truncated:
                 self._truncated = True
-                self._gaps[Gap("limit", None, f"more than {MAX_FUNCTIONS} functions or {MAX_DEPTH} calls deep: the rest is not followed")] = None
+                self._gaps[
+                    Gap(
+                        "limit",
+                        None,
+                        f"more than {MAX_FUNCTIONS} functions or {MAX_DEPTH} calls deep: the rest is not followed",
+                    )
+                ] = None
             return
         self._visited.add(frame.key)
         candidate = frame.candidate
@@ -82,18 +97,30 @@ class Follower:
         seen: set[tuple] = set()
         for call in body.facts.calls:
             origin = body.expanded.origin(call.start)
-            mark = (origin[0], origin[1], call.name, len(call.arguments),
-                    body.text((call.callee[0], call.callee[1])) if call.template_arguments else "")
+            mark = (
+                origin[0],
+                origin[1],
+                call.name,
+                len(call.arguments),
+                body.text((call.callee[0], call.callee[1])) if call.template_arguments else "",
+            )
             if mark in seen:
                 continue
             seen.add(mark)
             self._call(frame, body, call, depth)
         for path, line, target in self._bodies.missing_includes(body):
-            self._gaps[Gap("include", Span(path, line, line),
-                           f"{target} is included inside this function, and it is not in the source")] = None
+            self._gaps[
+                Gap(
+                    "include",
+                    Span(path, line, line),
+                    f"{target} is included inside this function, and it is not in the source",
+                )
+            ] = None
         for start, end in body.facts.errors:
             path, line = body.origin(max(0, start))
-            self._gaps[Gap("unread", Span(path, line, line), f"not read: {body.written((start, min(end, start + 60)))}")] = None
+            self._gaps[
+                Gap("unread", Span(path, line, line), f"not read: {body.written((start, min(end, start + 60)))}")
+            ] = None
 
     # -- calls ------------------------------------------------------------------------------------------------------
 
@@ -133,8 +160,9 @@ class Follower:
             self._terminal(frame, body, call, kind, name)
         elif resolution.declared and not name.startswith("std::"):
             path, line = body.origin(call.start)
-            self._gaps[Gap("no-body", Span(path, line, line),
-                           f"{name} is declared, but its body is not in the source")] = None
+            self._gaps[
+                Gap("no-body", Span(path, line, line), f"{name} is declared, but its body is not in the source")
+            ] = None
 
     def _member_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         receiver = body.text(call.receiver)
@@ -181,18 +209,28 @@ class Follower:
                 continue
             name = text.lstrip("& ")
             simple = re.sub(r"<.*", "", name, flags=re.DOTALL).split("::")[-1].strip()
-            if simple in frame.parameter_names or simple in body.locals or simple not in self._index.names_of_kind("function"):
+            if (
+                simple in frame.parameter_names
+                or simple in body.locals
+                or simple not in self._index.names_of_kind("function")
+            ):
                 continue
             for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
                 self._step(frame, body, call, candidate, depth, passed=True)
 
-    def _step(self, frame: Frame, body: Body, call: CallFact, candidate: Candidate, depth: int, passed: bool = False) -> None:
+    def _step(
+        self, frame: Frame, body: Body, call: CallFact, candidate: Candidate, depth: int, passed: bool = False
+    ) -> None:
         flags = candidate.function.flags
         if "global" in flags or ("device" in flags and "host" not in flags):
             return
         path, line = body.path, body.use_line(call.start)
         steps = (*frame.steps, PathStep(frame.display_name, path, line))
-        root = frame.root if candidate.path in self._index.closure(frame.root) or candidate.path == frame.root else candidate.path
+        root = (
+            frame.root
+            if candidate.path in self._index.closure(frame.root) or candidate.path == frame.root
+            else candidate.path
+        )
         functions: dict[str, tuple] = {}
         types: dict[str, str] = {}
         if not passed:
@@ -215,7 +253,9 @@ class Follower:
     def _terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
         path, line = body.origin(call.start)
         shown = name if len(name) < 120 else name[:117] + "..."
-        if kind == "torch" and re.search(r"(?:^|::|\.)(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided)?\Z|(?:^|::)from_blob\Z", name):
+        if kind == "torch" and re.search(
+            r"(?:^|::|\.)(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided)?\Z|(?:^|::)from_blob\Z", name
+        ):
             kind = "memory"
         steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(call.start)))
         self._terminals.setdefault((kind, shown, path, line), Terminal(kind, shown, path, line, steps))
@@ -224,8 +264,12 @@ class Follower:
         del body, frame
         if isinstance(site, LaunchSite):
             # A macro's body stands once in the source however often its branches repeat it: one launch for a reader.
-            key = (site.place, site.used_at, tuple(sorted({(k.path, k.function.offset) for k in site.kernels})),
-                   site.steps[-1])
+            key = (
+                site.place,
+                site.used_at,
+                tuple(sorted({(k.path, k.function.offset) for k in site.kernels})),
+                site.steps[-1],
+            )
             held = self._launches.get(key)
             if held is not None:
                 site = replace(held, kernels=tuple(dict.fromkeys((*held.kernels, *site.kernels))))

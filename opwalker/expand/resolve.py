@@ -78,7 +78,10 @@ class Resolver:
     """Finds definitions for names, in one configuration."""
 
     def __init__(
-        self, index: Index, macros: MacroTable, builds_of: Callable[[str], tuple[str, ...] | None],
+        self,
+        index: Index,
+        macros: MacroTable,
+        builds_of: Callable[[str], tuple[str, ...] | None],
         device_macros: MacroTable | None = None,
     ) -> None:
         self._index = index
@@ -101,7 +104,9 @@ class Resolver:
         builds = self._builds_of(path)
         return builds is None or self._build in builds
 
-    def function(self, name: str, context: Context, arguments: int | None = None, kernel: bool | None = None) -> Resolution:
+    def function(
+        self, name: str, context: Context, arguments: int | None = None, kernel: bool | None = None
+    ) -> Resolution:
         """Definitions for a non-member name. ``arguments`` is the number passed, None when not known."""
         key = (name, context.path, context.root, context.scope, context.usings, context.aliases, arguments, kernel)
         found = self._memo.get(key)
@@ -135,7 +140,11 @@ class Resolver:
             if not function.body_end:
                 declared = declared or self.is_read(path, function)
                 continue
-            if "deleted" in function.flags or not self.is_read(path, function) or not self._reachable(path, function, context):
+            if (
+                "deleted" in function.flags
+                or not self.is_read(path, function)
+                or not self._reachable(path, function, context)
+            ):
                 continue
             ranked.setdefault(rank, []).append(Candidate(path, function))
         if not ranked:
@@ -146,9 +155,15 @@ class Resolver:
         """Definitions of a member function; bases and derived classes of ``class_name`` count when it has none itself."""
         simple = strip_arguments(name).split("::")[-1]
         everything = [
-            Candidate(path, f) for path, f in self._index.functions(simple)
-            if f.body_end and f.scope and "global" not in f.flags and (arguments is None or self._accepts(f, arguments))
-            and self.is_read(path, f) and self._reachable(path, f, context)]
+            Candidate(path, f)
+            for path, f in self._index.functions(simple)
+            if f.body_end
+            and f.scope
+            and "global" not in f.flags
+            and (arguments is None or self._accepts(f, arguments))
+            and self.is_read(path, f)
+            and self._reachable(path, f, context)
+        ]
         if class_name is None:
             return Resolution()
         wanted = strip_arguments(class_name).split("::")[-1]
@@ -166,9 +181,12 @@ class Resolver:
             return False
         scope = visible(function.scope)
         return any(
-            not other.body_end and len(other.parameters) == len(function.parameters) and accepts(other, count)
+            not other.body_end
+            and len(other.parameters) == len(function.parameters)
+            and accepts(other, count)
             and visible(other.scope)[-1:] == scope[-1:]
-            for _, other in self._index.functions(function.name))
+            for _, other in self._index.functions(function.name)
+        )
 
     def _family(self, name: str) -> set[str]:
         """Bases of a class, and classes derived from it, by name."""
@@ -225,7 +243,7 @@ class Resolver:
                     return 20 + number
         if qualifiers:
             # An inline namespace, an alias that is out of sight or a macro may stand between.
-            if len(scope) >= len(qualifiers) and scope[-len(qualifiers):] == qualifiers:
+            if len(scope) >= len(qualifiers) and scope[-len(qualifiers) :] == qualifiers:
                 return 100 + len(scope) - len(qualifiers)
             return None
         # Found through the types of its arguments, or brought in by a using declaration: only near at hand.

@@ -6,17 +6,36 @@ import re
 
 #: Enumerator of ScalarType -> C++ type as a demangler prints it.
 CPP_TYPES: dict[str, str] = {
-    "Byte": "unsigned char", "Char": "signed char", "Short": "short", "Int": "int", "Long": "long", "Half": "c10::Half",
-    "Float": "float", "Double": "double", "ComplexHalf": "c10::complex<c10::Half>", "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>", "Bool": "bool", "BFloat16": "c10::BFloat16", "QInt8": "c10::qint8",
-    "QUInt8": "c10::quint8", "QInt32": "c10::qint32", "Float8_e5m2": "c10::Float8_e5m2",
-    "Float8_e4m3fn": "c10::Float8_e4m3fn", "Float8_e5m2fnuz": "c10::Float8_e5m2fnuz",
-    "Float8_e4m3fnuz": "c10::Float8_e4m3fnuz", "Float8_e8m0fnu": "c10::Float8_e8m0fnu",
-    "Float4_e2m1fn_x2": "c10::Float4_e2m1fn_x2", "UInt16": "unsigned short", "UInt32": "unsigned int",
+    "Byte": "unsigned char",
+    "Char": "signed char",
+    "Short": "short",
+    "Int": "int",
+    "Long": "long",
+    "Half": "c10::Half",
+    "Float": "float",
+    "Double": "double",
+    "ComplexHalf": "c10::complex<c10::Half>",
+    "ComplexFloat": "c10::complex<float>",
+    "ComplexDouble": "c10::complex<double>",
+    "Bool": "bool",
+    "BFloat16": "c10::BFloat16",
+    "QInt8": "c10::qint8",
+    "QUInt8": "c10::quint8",
+    "QInt32": "c10::qint32",
+    "Float8_e5m2": "c10::Float8_e5m2",
+    "Float8_e4m3fn": "c10::Float8_e4m3fn",
+    "Float8_e5m2fnuz": "c10::Float8_e5m2fnuz",
+    "Float8_e4m3fnuz": "c10::Float8_e4m3fnuz",
+    "Float8_e8m0fnu": "c10::Float8_e8m0fnu",
+    "Float4_e2m1fn_x2": "c10::Float4_e2m1fn_x2",
+    "UInt16": "unsigned short",
+    "UInt32": "unsigned int",
     "UInt64": "unsigned long",
 }
 
-_MAPPED = re.compile(r"(?:typename\s+)?(?:::)?(?:[\w:]*::)?(?:ScalarTypeToCPPTypeT?|ScalarTypeToCPPType)\s*<\s*([\w:]+?)\s*>(?:::type|::t)?\Z")
+_MAPPED = re.compile(
+    r"(?:typename\s+)?(?:::)?(?:[\w:]*::)?(?:ScalarTypeToCPPTypeT?|ScalarTypeToCPPType)\s*<\s*([\w:]+?)\s*>(?:::type|::t)?\Z"
+)
 _BARE = {"qint8": "QInt8", "quint8": "QUInt8", "qint32": "QInt32"}
 
 

@@ -27,29 +27,44 @@ LAUNCH_CALLS: dict[str, tuple[str, int, str]] = {
 #: Runtime calls that take a kernel without launching it.
 KERNEL_QUERIES = re.compile(
     r"(?:cuda|hip)(?:FuncSetAttribute|FuncGetAttributes|FuncSetCacheConfig|FuncSetSharedMemConfig|Occupancy\w+|GetFuncBySymbol|"
-    r"GetSymbolAddress|FuncGetName|FuncGetModule|FuncGetParamInfo|KernelSetAttributeForDevice)\Z|cu(?:Func\w+|Occupancy\w+|Kernel\w+)\Z")
+    r"GetSymbolAddress|FuncGetName|FuncGetModule|FuncGetParamInfo|KernelSetAttributeForDevice)\Z|cu(?:Func\w+|Occupancy\w+|Kernel\w+)\Z"
+)
 
 _TABLE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("library", re.compile(
-        r"(?:::)?(?:(?:cublas|cublasLt|cudnn|cusparse|cusparseLt|cusolver|cufft|curand|nccl|nvshmem|nvshmemx|rocblas|hipblas|"
-        r"hipblasLt|miopen|rccl|mkl|cblas|dnnl|oneDNN|ncclGin)\w*)\Z|"
-        r"(?:.*::)?(?:cub|hipcub|rocprim)::Device\w+::\w+\Z|(?:.*::)?thrust::(?!device\b|host\b|raw_\w+|make_\w+|get\b|cuda\b|"
-        r"device_\w+|counting_iterator|transform_iterator)\w+\Z|(?:.*::)?cutlass::(?:device_kernel|Kernel2?|\w*[lL]aunch\w*|.*::run)\Z|"
-        r"(?:.*::)?(?:cudnn_frontend|deep_gemm)::.*|at::cuda::blas::.*|at::native::.*")),
-    ("memory", re.compile(
-        r"(?:::)?(?:cuda|hip)(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|HostUnregister|HostGetDevicePointer|IpcOpen|IpcGet|IpcClose|MemPrefetch|"
-        r"MemAdvise|MemPool|MemcpyBatch)\w*\Z|(?:::)?cu(?:Mem|Ipc)\w*\Z|(?:::)?hipMem\w*\Z|(?:std::)?mem(?:cpy|set|move)\Z")),
-    ("torch", re.compile(
-        r"(?:::)?(?:at|torch|torch::stable|torch::headeronly)::(?:_?[a-z]\w*)\Z|"
-        r"(?:::)?(?:aoti_torch_(?:call_dispatcher|aten_\w+|cuda_\w+|cpu_\w+|copy_|zero_|clone\w*|empty\w*|new_\w+)|torch_call_dispatcher)\Z")),
+    (
+        "library",
+        re.compile(
+            r"(?:::)?(?:(?:cublas|cublasLt|cudnn|cusparse|cusparseLt|cusolver|cufft|curand|nccl|nvshmem|nvshmemx|rocblas|hipblas|"
+            r"hipblasLt|miopen|rccl|mkl|cblas|dnnl|oneDNN|ncclGin)\w*)\Z|"
+            r"(?:.*::)?(?:cub|hipcub|rocprim)::Device\w+::\w+\Z|(?:.*::)?thrust::(?!device\b|host\b|raw_\w+|make_\w+|get\b|cuda\b|"
+            r"device_\w+|counting_iterator|transform_iterator)\w+\Z|(?:.*::)?cutlass::(?:device_kernel|Kernel2?|\w*[lL]aunch\w*|.*::run)\Z|"
+            r"(?:.*::)?(?:cudnn_frontend|deep_gemm)::.*|at::cuda::blas::.*|at::native::.*"
+        ),
+    ),
+    (
+        "memory",
+        re.compile(
+            r"(?:::)?(?:cuda|hip)(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|HostUnregister|HostGetDevicePointer|IpcOpen|IpcGet|IpcClose|MemPrefetch|"
+            r"MemAdvise|MemPool|MemcpyBatch)\w*\Z|(?:::)?cu(?:Mem|Ipc)\w*\Z|(?:::)?hipMem\w*\Z|(?:std::)?mem(?:cpy|set|move)\Z"
+        ),
+    ),
+    (
+        "torch",
+        re.compile(
+            r"(?:::)?(?:at|torch|torch::stable|torch::headeronly)::(?:_?[a-z]\w*)\Z|"
+            r"(?:::)?(?:aoti_torch_(?:call_dispatcher|aten_\w+|cuda_\w+|cpu_\w+|copy_|zero_|clone\w*|empty\w*|new_\w+)|torch_call_dispatcher)\Z"
+        ),
+    ),
 )
 _TORCH_NOT = frozenset(
     "dtype device kCUDA kCPU kFloat size sizes stride elementSize get_device checkedNArg make_optional nullopt "
     "getCurrentCUDAStream getCurrentDeviceProperties get_current_stream cuda detail isFloatingType toString typeMetaToScalarType "
-    "optional".split())
+    "optional".split()
+)
 _TENSOR_METHODS = frozenset(
     "copy_ fill_ zero_ index_select index_put_ matmul mm bmm add_ mul_ div_ sub_ contiguous to clone cumsum sum max min "
-    "sort argsort topk scatter_ gather masked_fill_ softmax cat expand repeat transpose_ nonzero bincount item".split())
+    "sort argsort topk scatter_ gather masked_fill_ softmax cat expand repeat transpose_ nonzero bincount item".split()
+)
 
 
 def terminal_kind(name: str) -> str | None:
@@ -69,4 +84,8 @@ def is_tensor_work(method: str) -> bool:
 
 def is_library_type(type_text: str) -> bool:
     """Whether a variable's type names a library's device adapter (a CUTLASS GEMM and its like)."""
-    return bool(re.search(r"\bcutlass\b|\bcute\b|\bcub::|GemmUniversal|\bGemm\w*\b|\bthrust::|\bCollective\w*\b|DeviceGemm", type_text))
+    return bool(
+        re.search(
+            r"\bcutlass\b|\bcute\b|\bcub::|GemmUniversal|\bGemm\w*\b|\bthrust::|\bCollective\w*\b|DeviceGemm", type_text
+        )
+    )

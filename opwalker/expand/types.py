@@ -9,11 +9,17 @@ from opwalker.expand.frames import Frame
 from opwalker.expand.resolve import Context, strip_arguments
 from opwalker.link.index import Index
 
-_DECORATION = re.compile(r"\b(?:const|volatile|static|constexpr|typename|struct|class|thread_local|inline|extern|__restrict__)\b|[*&]")
-_SMART = re.compile(r"(?:std::)?(?:unique_ptr|shared_ptr|optional|reference_wrapper|vector|array)\s*<\s*(.*)>\Z", re.DOTALL)
+_DECORATION = re.compile(
+    r"\b(?:const|volatile|static|constexpr|typename|struct|class|thread_local|inline|extern|__restrict__)\b|[*&]"
+)
+_SMART = re.compile(
+    r"(?:std::)?(?:unique_ptr|shared_ptr|optional|reference_wrapper|vector|array)\s*<\s*(.*)>\Z", re.DOTALL
+)
 _MADE = re.compile(
     r"(?:\*?\s*)?(?:(?:reinterpret_cast|static_cast|dynamic_cast|const_cast)\s*<(?P<cast>[^()]*)>\s*\(|new\s+(?P<new>[\w:]+(?:\s*<.*?>)?)\s*[({\[;]|"
-    r"std::make_(?:unique|shared)\s*<(?P<made>[^()]*)>\s*\(|\(\s*(?P<c>[\w:]+)\s*\*\s*\)|(?P<ctor>[A-Z][\w:]*(?:<.*?>)?)\s*[({])", re.DOTALL)
+    r"std::make_(?:unique|shared)\s*<(?P<made>[^()]*)>\s*\(|\(\s*(?P<c>[\w:]+)\s*\*\s*\)|(?P<ctor>[A-Z][\w:]*(?:<.*?>)?)\s*[({])",
+    re.DOTALL,
+)
 
 
 class TypeReader:
@@ -53,7 +59,11 @@ class TypeReader:
         for path in self._index.store.paths_of(name, ("variable",)):
             facts = self._index.facts(path)
             for variable in facts.variables if facts else ():
-                if variable.name == name and (variable.scope == context.scope[:len(variable.scope)]) and variable.scope:
+                if (
+                    variable.name == name
+                    and (variable.scope == context.scope[: len(variable.scope)])
+                    and variable.scope
+                ):
                     return self._bare(variable.type)
         return None
 
@@ -86,7 +96,11 @@ class TypeReader:
             return None
         closure = self._index.closure(context.root) | {context.path}
         for path, alias in self._index.entries(name, ("alias",), lambda facts: facts.aliases):
-            if path in closure and alias.kind in ("type", "using") and strip_arguments(alias.target).split("::")[-1] != name:
+            if (
+                path in closure
+                and alias.kind in ("type", "using")
+                and strip_arguments(alias.target).split("::")[-1] != name
+            ):
                 return alias.target
         return None
 
@@ -103,7 +117,7 @@ class TypeReader:
                     return bare
                 leading = self._namespace_aliases(context).get(simple[0]) if simple else None
                 return bare.replace(simple[0], leading, 1) if leading else bare
-            text = target + text[head.end():]
+            text = target + text[head.end() :]
         return self._bare(text)
 
     def _namespace_aliases(self, context: Context) -> dict[str, str]:

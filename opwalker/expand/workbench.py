@@ -35,7 +35,9 @@ class BuildView:
 class Unit:
     """The tools for one build."""
 
-    def __init__(self, index: Index, files: Files, builds: BuildView, build: str, asked: Sequence[tuple[str, str | None]]) -> None:
+    def __init__(
+        self, index: Index, files: Files, builds: BuildView, build: str, asked: Sequence[tuple[str, str | None]]
+    ) -> None:
         defines = builds.defines_of(build)
         self.build = build
         self.macros = MacroTable(index, configuration(build, False, defines, asked), known_macros())
@@ -54,7 +56,9 @@ class Unit:
 class Workbench:
     """A tree with everything that reads it."""
 
-    def __init__(self, index: Index, builds: BuildView, build: str = "cuda", asked: Sequence[tuple[str, str | None]] = ()) -> None:
+    def __init__(
+        self, index: Index, builds: BuildView, build: str = "cuda", asked: Sequence[tuple[str, str | None]] = ()
+    ) -> None:
         self.index = index
         self.builds = builds
         self.build = build
@@ -62,12 +66,19 @@ class Workbench:
         self._asked = tuple(asked)
         self._units: dict[str, Unit] = {}
         self._bindings: Bindings | None = None
+        self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
         unit = self.unit()
         enter_made_functions(index, self.files, unit.macros, unit.preprocessor)
 
     def _scope_name(self, path: str, name: str, offset: int) -> str | None:
         """What an object-like macro stands for as the name of a namespace."""
+        key = (path, name)
+        if key not in self._scope_names:
+            self._scope_names[key] = self._read_scope_name(path, name, offset)
+        return self._scope_names[key]
+
+    def _read_scope_name(self, path: str, name: str, offset: int) -> str | None:
         choice = self.unit().macros.lookup(name, path, offset, path)
         text = (choice.event.body or "").strip() if choice and choice.event.parameters is None else ""
         return text if text.isidentifier() else None
@@ -84,7 +95,8 @@ class Workbench:
         if self._bindings is None:
             unit = self.unit()
             self._bindings = BindingReader(
-                self.index, self.files, unit.macros, unit.preprocessor, self.builds.names_of).read()
+                self.index, self.files, unit.macros, unit.preprocessor, self.builds.names_of
+            ).read()
         return self._bindings
 
     def builds_at(self, path: str, terms: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -14,7 +14,8 @@ from opwalker.model.cpp import BindingCall, BindingSite, Function, Invocation
 
 _CALL = re.compile(
     r"(\.|->)\s*(?:template\s+)?(def\w*|impl\w*|_impl|op|value|attr|export_values|fallback|class_|func|init|set_python_module)"
-    r"\s*(<|\()")
+    r"\s*(<|\()"
+)
 _CLASS = re.compile(r"\b(?:[A-Za-z_]\w*::)*(class_|enum_|ObjectDef|GlobalDef|RegisterOperators)\s*(?=[<({])")
 _STATEMENT = re.compile(r"(?:^|[;{}])\s*((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)\s*(?:<[^;(){}]*>)?\s*\(")
 _HANDLE = re.compile(r"(?:[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\s*<[^<>;]*>)?(?:\s*\([^()]*\))?)\s*\Z")
@@ -22,7 +23,10 @@ _KEYWORDS = frozenset("if for while switch return sizeof catch else do".split())
 
 
 def read_bindings(
-    blanked: Blanked, conditionals: Conditionals, functions: tuple[Function, ...], invocations: tuple[Invocation, ...],
+    blanked: Blanked,
+    conditionals: Conditionals,
+    functions: tuple[Function, ...],
+    invocations: tuple[Invocation, ...],
 ) -> tuple[BindingSite, ...]:
     """Every body with binding calls. Blocks of macros always count: their statements may be macros that bind."""
     sites: list[BindingSite] = []
@@ -49,7 +53,9 @@ _LOOSE = re.compile(r"\bRegisterOperators\s*(?:\w+\s*)?[({]")
 
 
 def _loose_registrations(
-    blanked: Blanked, conditionals: Conditionals, functions: tuple[Function, ...],
+    blanked: Blanked,
+    conditionals: Conditionals,
+    functions: tuple[Function, ...],
 ) -> list[BindingSite]:
     """``static auto r = torch::RegisterOperators().op(…).op(…);`` at namespace level: a site of its own."""
     out: list[BindingSite] = []
@@ -80,7 +86,9 @@ def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -
     spans: list[tuple[int, int]] = []
     starts = sorted(
         [(m.start(), m, "call") for m in _CALL.finditer(plain, start, end)]
-        + [(m.start(), m, "class") for m in _CLASS.finditer(plain, start, end)], key=lambda item: item[0])
+        + [(m.start(), m, "class") for m in _CLASS.finditer(plain, start, end)],
+        key=lambda item: item[0],
+    )
     for at, match, kind in starts:
         name_end = match.end(2) if kind == "call" else match.end(1)
         opened = re.compile(r"\s*").match(plain, name_end).end()
@@ -89,7 +97,7 @@ def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -
             close = match_angle(plain, opened)
             if close < 0:
                 continue
-            template = " ".join(code[opened + 1: close - 1].split())
+            template = " ".join(code[opened + 1 : close - 1].split())
             opened = re.compile(r"\s*(?:\w+\s*)?").match(plain, close).end()
         if opened >= end or plain[opened] not in "({":
             continue
@@ -98,7 +106,9 @@ def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -
         close = match_bracket(plain, opened, end)
         if close < 0:
             continue
-        pieces = [(a + len(code[a:b]) - len(code[a:b].lstrip()), b) for a, b in split_commas(plain, opened + 1, close - 1)]
+        pieces = [
+            (a + len(code[a:b]) - len(code[a:b].lstrip()), b) for a, b in split_commas(plain, opened + 1, close - 1)
+        ]
         arguments = tuple(" ".join(code[a:b].split()) if '"' not in code[a:b] else code[a:b].strip() for a, b in pieces)
         tight = at
         while tight > start and plain[tight - 1].isspace():
@@ -118,14 +128,27 @@ def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -
             offset = handle.start()
         ends[close] = len(out)
         spans.append((opened, close))
-        out.append(BindingCall(receiver, name, template, arguments, offset, blanked.line(offset), previous,
-                               conditionals.at(match.start()), tuple(a for a, _ in pieces)))
+        out.append(
+            BindingCall(
+                receiver,
+                name,
+                template,
+                arguments,
+                offset,
+                blanked.line(offset),
+                previous,
+                conditionals.at(match.start()),
+                tuple(a for a, _ in pieces),
+            )
+        )
     if not any(call.method.startswith(("def", "impl", "class_", "op", "enum_")) for call in out):
         return ()
     return tuple(out)
 
 
-def _uses(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -> tuple[tuple[str, tuple[str, ...], int, int], ...]:
+def _uses(
+    blanked: Blanked, conditionals: Conditionals, start: int, end: int
+) -> tuple[tuple[str, tuple[str, ...], int, int], ...]:
     """Statements ``NAME(arguments)`` of a body: macros that bind, or calls that pass the handle on."""
     plain, code = blanked.plain, blanked.code
     out = []
@@ -141,6 +164,8 @@ def _uses(blanked: Blanked, conditionals: Conditionals, start: int, end: int) ->
         name = match.group(1)
         if name in _KEYWORDS:
             continue
-        arguments = tuple(" ".join(code[a:b].split()) for a, b in split_commas(plain, match.end(), close - 1, angles=False))
+        arguments = tuple(
+            " ".join(code[a:b].split()) for a, b in split_commas(plain, match.end(), close - 1, angles=False)
+        )
         out.append((name, arguments, match.start(1), conditionals.at(match.start(1))))
         at = close

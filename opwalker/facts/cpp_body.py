@@ -12,7 +12,14 @@ from functools import lru_cache
 
 from opwalker.facts.cpp_heads import parse_parameters, split_commas
 from opwalker.model.body import (
-    AssignFact, Block, BodyFacts, CallFact, LambdaFact, LaunchFact, LocalFact, Span2,
+    AssignFact,
+    Block,
+    BodyFacts,
+    CallFact,
+    LambdaFact,
+    LaunchFact,
+    LocalFact,
+    Span2,
 )
 from opwalker import resources
 
@@ -23,7 +30,8 @@ _SPECIFIER = re.compile(
     r"|__pragma\s*\([^()]*\)|_Pragma\s*\([^()]*\)|__extension__|\b__restrict__\b|\b__restrict\b|\b__forceinline__\b"
     r"|(?<=\])\s*(?:__host__\s*|__device__\s*)+|\btypename\b(?=\s+\w+(?:\s*<|\s*::))|\btemplate\b(?=\s+[a-zA-Z]\w*\s*<)(?<=::template)"
     r"|\b[A-Z_][A-Z0-9_]{3,}\s+(?=(?:for|while|do|if|switch|return)\b)"
-    r"|\[\[[\w:, ]+(?:\([^()]*\))?\]\]|\b__grid_constant__\b|\b__inline__\b|\b__builtin_expect\b")
+    r"|\[\[[\w:, ]+(?:\([^()]*\))?\]\]|\b__grid_constant__\b|\b__inline__\b|\b__builtin_expect\b"
+)
 _TYPED = re.compile(r"\s+")
 
 
@@ -66,7 +74,7 @@ class _Reader:
         return node.start_byte - self._shift, node.end_byte - self._shift
 
     def _text(self, node) -> str:
-        return _TYPED.sub(" ", self._source[node.start_byte:node.end_byte]).strip()
+        return _TYPED.sub(" ", self._source[node.start_byte : node.end_byte]).strip()
 
     def facts(self) -> BodyFacts:
         """All facts of the body."""
@@ -94,17 +102,26 @@ class _Reader:
             launches=tuple(launches),
             locals=tuple(locals_),
             assigns=tuple(
-                AssignFact(self._text(n.child_by_field_name("left")), self._span(n.child_by_field_name("right")),
-                           n.start_byte - self._shift, self._block(n.start_byte))
-                for n in self._nodes("assignment")),
+                AssignFact(
+                    self._text(n.child_by_field_name("left")),
+                    self._span(n.child_by_field_name("right")),
+                    n.start_byte - self._shift,
+                    self._block(n.start_byte),
+                )
+                for n in self._nodes("assignment")
+            ),
             returns=tuple(self._span(n) for n in self._nodes("returned")),
             lambdas=tuple(lambdas),
             asm=tuple(self._span(n) for n in self._nodes("asm")),
             ternaries=tuple(
-                (self._span(n.child_by_field_name("condition")), self._span(n.child_by_field_name("consequence")),
-                 self._span(n.child_by_field_name("alternative")))
+                (
+                    self._span(n.child_by_field_name("condition")),
+                    self._span(n.child_by_field_name("consequence")),
+                    self._span(n.child_by_field_name("alternative")),
+                )
                 for n in self._nodes("ternary")
-                if n.child_by_field_name("consequence") and n.child_by_field_name("alternative")),
+                if n.child_by_field_name("consequence") and n.child_by_field_name("alternative")
+            ),
             errors=tuple(self._span(n) for n in self._nodes("error")),
         )
 
@@ -127,8 +144,14 @@ class _Reader:
             found.append((node.start_byte, node.end_byte, "case", self._span(value) if value is not None else None))
         for node in self._nodes("switch"):
             condition = node.child_by_field_name("condition")
-            found.append((node.start_byte, node.end_byte, "switch",
-                          (condition.start_byte - self._shift + 1, condition.end_byte - self._shift - 1)))
+            found.append(
+                (
+                    node.start_byte,
+                    node.end_byte,
+                    "switch",
+                    (condition.start_byte - self._shift + 1, condition.end_byte - self._shift - 1),
+                )
+            )
         for node in self._nodes("loop"):
             found.append((node.start_byte, node.end_byte, "loop", None))
         for node in self._nodes("lambda"):
@@ -158,9 +181,13 @@ class _Reader:
     def _launch(self, node, configuration) -> LaunchFact:
         kernel = node.child_by_field_name("function")
         return LaunchFact(
-            node.start_byte - self._shift, node.end_byte - self._shift, self._span(kernel),
-            self._arguments(configuration), self._arguments(node.child_by_field_name("arguments")),
-            self._block(node.start_byte))
+            node.start_byte - self._shift,
+            node.end_byte - self._shift,
+            self._span(kernel),
+            self._arguments(configuration),
+            self._arguments(node.child_by_field_name("arguments")),
+            self._block(node.start_byte),
+        )
 
     def _call(self, node) -> CallFact | None:
         callee = node.child_by_field_name("function")
@@ -174,8 +201,15 @@ class _Reader:
             target = callee.child_by_field_name("field") or callee
         name, template = self._name(target)
         return CallFact(
-            node.start_byte - self._shift, node.end_byte - self._shift, self._span(callee), name, template,
-            self._arguments(node.child_by_field_name("arguments")), receiver, self._block(node.start_byte))
+            node.start_byte - self._shift,
+            node.end_byte - self._shift,
+            self._span(callee),
+            name,
+            template,
+            self._arguments(node.child_by_field_name("arguments")),
+            receiver,
+            self._block(node.start_byte),
+        )
 
     def _name(self, node) -> tuple[str, tuple[Span2, ...] | None]:
         """A callee's name without its own template arguments, and those."""
@@ -206,11 +240,17 @@ class _Reader:
             if declarator is not None:
                 listed = declarator.child_by_field_name("parameters")
                 if listed is not None:
-                    text = self._source[listed.start_byte + 1:listed.end_byte - 1]
+                    text = self._source[listed.start_byte + 1 : listed.end_byte - 1]
                     parameters = tuple((t, n) for t, n, *_ in parse_parameters(text, 0, len(text)))
-            out.append(LambdaFact(
-                node.start_byte - self._shift, node.end_byte - self._shift, self._span(body),
-                self._text(template)[1:-1] if template is not None else None, parameters))
+            out.append(
+                LambdaFact(
+                    node.start_byte - self._shift,
+                    node.end_byte - self._shift,
+                    self._span(body),
+                    self._text(template)[1:-1] if template is not None else None,
+                    parameters,
+                )
+            )
         return out
 
     def _locals(self) -> tuple[list[LocalFact], list[CallFact]]:
@@ -221,25 +261,57 @@ class _Reader:
         for node in self._nodes("alias"):
             name, made = node.child_by_field_name("name"), node.child_by_field_name("type")
             if name is not None and made is not None:
-                out.append(LocalFact(self._text(name), "using", self._span(made), node.start_byte - self._shift,
-                                     node.end_byte - self._shift, self._block(node.start_byte)))
+                out.append(
+                    LocalFact(
+                        self._text(name),
+                        "using",
+                        self._span(made),
+                        node.start_byte - self._shift,
+                        node.end_byte - self._shift,
+                        self._block(node.start_byte),
+                    )
+                )
         for node in self._nodes("type_definition"):
             made, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
             if made is not None and declarator is not None:
-                out.append(LocalFact(self._text(declarator).strip("*& "), "using", self._span(made),
-                                     node.start_byte - self._shift, node.end_byte - self._shift, self._block(node.start_byte)))
+                out.append(
+                    LocalFact(
+                        self._text(declarator).strip("*& "),
+                        "using",
+                        self._span(made),
+                        node.start_byte - self._shift,
+                        node.end_byte - self._shift,
+                        self._block(node.start_byte),
+                    )
+                )
         for node in self._nodes("namespace_alias"):
             children = node.named_children
             if len(children) == 2:
-                out.append(LocalFact(self._text(children[0]), "namespace", self._span(children[1]), node.start_byte - self._shift,
-                                     node.end_byte - self._shift, self._block(node.start_byte)))
+                out.append(
+                    LocalFact(
+                        self._text(children[0]),
+                        "namespace",
+                        self._span(children[1]),
+                        node.start_byte - self._shift,
+                        node.end_byte - self._shift,
+                        self._block(node.start_byte),
+                    )
+                )
         for node in self._nodes("using"):
             text = self._text(node)
             kind = "using namespace" if "namespace" in text else "using"
             target = text.removeprefix("using").strip().removeprefix("namespace").strip(" ;")
-            start = node.start_byte + self._source[node.start_byte:node.end_byte].rfind(target) - self._shift
-            out.append(LocalFact(target.rsplit("::", 1)[-1] if kind == "using" else "", kind, (start, start + len(target)),
-                                 node.start_byte - self._shift, node.end_byte - self._shift, self._block(node.start_byte)))
+            start = node.start_byte + self._source[node.start_byte : node.end_byte].rfind(target) - self._shift
+            out.append(
+                LocalFact(
+                    target.rsplit("::", 1)[-1] if kind == "using" else "",
+                    kind,
+                    (start, start + len(target)),
+                    node.start_byte - self._shift,
+                    node.end_byte - self._shift,
+                    self._block(node.start_byte),
+                )
+            )
         out.sort(key=lambda item: item.start)
         return out, constructed
 
@@ -249,7 +321,7 @@ class _Reader:
         if kind is None or not first:
             return
         block = self._block(node.start_byte)
-        base = _TYPED.sub(" ", self._source[node.start_byte:first[0].start_byte]).strip()
+        base = _TYPED.sub(" ", self._source[node.start_byte : first[0].start_byte]).strip()
         for declarator in first:
             value = declarator.child_by_field_name("value")
             inner = declarator
@@ -274,20 +346,46 @@ class _Reader:
                         span = self._span(listed)
                 elif inner.type == "structured_binding_declarator":
                     for name in inner.named_children:
-                        out.append(LocalFact(self._text(name), base, None, name.start_byte - self._shift,
-                                             node.end_byte - self._shift, block))
+                        out.append(
+                            LocalFact(
+                                self._text(name),
+                                base,
+                                None,
+                                name.start_byte - self._shift,
+                                node.end_byte - self._shift,
+                                block,
+                            )
+                        )
                     inner = None
                     break
                 following = inner.child_by_field_name("declarator")
                 if following is None:
-                    named = [c for c in inner.named_children if c.type in (
-                        "identifier", "pointer_declarator", "reference_declarator", "array_declarator",
-                        "parenthesized_declarator", "function_declarator")]
+                    named = [
+                        c
+                        for c in inner.named_children
+                        if c.type
+                        in (
+                            "identifier",
+                            "pointer_declarator",
+                            "reference_declarator",
+                            "array_declarator",
+                            "parenthesized_declarator",
+                            "function_declarator",
+                        )
+                    ]
                     following = named[-1] if named else None
                 inner = following
             if inner is not None:
-                out.append(LocalFact(self._text(inner), (base + stars).strip(), span, declarator.start_byte - self._shift,
-                                     node.end_byte - self._shift, block))
+                out.append(
+                    LocalFact(
+                        self._text(inner),
+                        (base + stars).strip(),
+                        span,
+                        declarator.start_byte - self._shift,
+                        node.end_byte - self._shift,
+                        block,
+                    )
+                )
 
 
 def argument_spans(text: str, span: Span2) -> tuple[Span2, ...]:

@@ -10,17 +10,28 @@ import re
 from dataclasses import dataclass
 
 from opwalker.facts.cpp_heads import (
-    FunctionHead, match_angle, match_bracket, parse_function, parse_parameters, split_commas, strip_templates,
+    FunctionHead,
+    match_angle,
+    match_bracket,
+    parse_function,
+    parse_parameters,
+    split_commas,
+    strip_templates,
 )
 from opwalker.facts.cpp_text import Blanked, Conditionals, Group
 from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, Parameter, Variable
 
 ANONYMOUS = "(anonymous namespace)"
 
-_NAMESPACE = re.compile(r"(?:inline\s+)?namespace\b\s*(?:\[\[[^\]]*\]\]\s*)?((?:inline\s+)?[\w:]*(?:\s*::\s*(?:inline\s+)?\w+)*)\s*(?:__attribute__\s*\(.*\)\s*)?\Z", re.DOTALL)
+_NAMESPACE = re.compile(
+    r"(?:inline\s+)?namespace\b\s*(?:\[\[[^\]]*\]\]\s*)?((?:inline\s+)?[\w:]*(?:\s*::\s*(?:inline\s+)?\w+)*)\s*(?:__attribute__\s*\(.*\)\s*)?\Z",
+    re.DOTALL,
+)
 _LINKAGE = re.compile(r'extern\s*"[^"]*"\s*\Z')
 _CLASS = re.compile(r"(?:typedef\s+)?(class|struct|union)\b")
-_ENUM = re.compile(r"(?:typedef\s+)?enum\b\s*(class\b|struct\b)?\s*(?:\[\[[^\]]*\]\]\s*)?([\w:]*)\s*(?::\s*([\w:\s]+?))?\s*\Z")
+_ENUM = re.compile(
+    r"(?:typedef\s+)?enum\b\s*(class\b|struct\b)?\s*(?:\[\[[^\]]*\]\]\s*)?([\w:]*)\s*(?::\s*([\w:\s]+?))?\s*\Z"
+)
 _USING = re.compile(r"using\s+([A-Za-z_]\w*)\s*(?:\[\[[^\]]*\]\]\s*)?=\s*(.*)\Z", re.DOTALL)
 _USING_NAMESPACE = re.compile(r"using\s+namespace\s+([\w:\s]+)\Z")
 _USING_NAME = re.compile(r"using\s+(?:typename\s+)?([\w:\s<>,]+)\Z")
@@ -34,7 +45,9 @@ _KEYWORDS = frozenset(
     "constexpr static inline virtual void int bool char float double auto unsigned signed long short typename".split()
 )
 _VARIABLE = re.compile(r"(.*?)([A-Za-z_~][\w:]*)\s*(<[^;]*>)?\s*((?:\[[^\]]*\]\s*)*)\Z", re.DOTALL)
-_ATTRIBUTE_MACROS = re.compile(r"\s*(?:__attribute__|__declspec|alignas|__align__|__launch_bounds__|static_assert|decltype|asm|__asm__)\b")
+_ATTRIBUTE_MACROS = re.compile(
+    r"\s*(?:__attribute__|__declspec|alignas|__align__|__launch_bounds__|static_assert|decltype|asm|__asm__)\b"
+)
 
 
 @dataclass(slots=True)
@@ -78,7 +91,7 @@ class Declarations:
 
     def is_initialiser(self, text: str, start: int, brace: int) -> bool:
         """Whether a ``{`` at depth 0 opens an initialiser (``= {``, ``x{``, ``: member{``) and not a body."""
-        head = text[_skip_blanks(text, start, brace):brace]
+        head = text[_skip_blanks(text, start, brace) : brace]
         stripped = head.rstrip()
         if not stripped:
             return False
@@ -109,7 +122,9 @@ class Declarations:
         core = head[begin:].strip()
         if self._alias(core, template, offset, scope):
             return
-        if core.startswith(("friend ", "static_assert", "asm", "return ", "extern template")) and not core.startswith("friend "):
+        if core.startswith(("friend ", "static_assert", "asm", "return ", "extern template")) and not core.startswith(
+            "friend "
+        ):
             if not core.startswith("extern template"):
                 return
         if _CLASS.match(core) and "(" not in core and "=" not in core:
@@ -135,7 +150,7 @@ class Declarations:
 
     def _is_declaration(self, head: str, parsed: FunctionHead) -> bool:
         """`int x(3);` is a variable; `int f(int);` and `f<int>(x)` as explicit instantiation are functions."""
-        inside = head[parsed.parameters_start:parsed.parameters_end].strip()
+        inside = head[parsed.parameters_start : parsed.parameters_end].strip()
         if not inside or "explicit_instantiation" in parsed.flags or "extern_template" in parsed.flags:
             return True
         return not re.match(r"[\d\"'.-]|\w+\s*\(|\w+\.\w", inside)
@@ -161,11 +176,18 @@ class Declarations:
             rest = re.compile(r"[ \t]*(\n)?\s*").match(text, close, stop)
             if rest.end() >= stop or not rest.group(1):
                 return start
-            following = text[rest.end(): min(stop, rest.end() + 2)]
+            following = text[rest.end() : min(stop, rest.end() + 2)]
             if not (following[0].isalpha() or following[0] in "_["):
                 return start
-            self._enter_invocation(use.group(1), self._arguments(text, use, close) if use.group(2) else None,
-                                   scope, use.start(1), end, 0, 0)
+            self._enter_invocation(
+                use.group(1),
+                self._arguments(text, use, close) if use.group(2) else None,
+                scope,
+                use.start(1),
+                end,
+                0,
+                0,
+            )
             start = close
 
     def _arguments(self, text: str, use: re.Match, close: int) -> tuple[str, ...]:
@@ -181,8 +203,17 @@ class Declarations:
         if not self._new(offset, "invocation"):
             return None
         entry = Invocation(
-            name, arguments, scope, offset, end, self._blanked.line(offset), body_start, body_end,
-            self._blanked.line(max(end, body_end) - 1), self._conditionals.at(offset))
+            name,
+            arguments,
+            scope,
+            offset,
+            end,
+            self._blanked.line(offset),
+            body_start,
+            body_end,
+            self._blanked.line(max(end, body_end) - 1),
+            self._conditionals.at(offset),
+        )
         self.invocations.append(entry)
         return entry
 
@@ -208,8 +239,18 @@ class Declarations:
         if found is None:
             return core.startswith("using") or core.startswith("typedef")
         if self._new(offset, "alias"):
-            self.aliases.append(Alias(found[0], found[1], scope, " ".join(found[2].split()), template, offset,
-                                      self._blanked.line(offset), self._conditionals.at(offset)))
+            self.aliases.append(
+                Alias(
+                    found[0],
+                    found[1],
+                    scope,
+                    " ".join(found[2].split()),
+                    template,
+                    offset,
+                    self._blanked.line(offset),
+                    self._conditionals.at(offset),
+                )
+            )
         return True
 
     def variable(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
@@ -239,12 +280,25 @@ class Declarations:
         value_at = start + begin + (cut + 1 if equals and equals.start() == cut else cut)
         value = " ".join(self._blanked.code[value_at:stop].split()) or None
         words = set(re.findall(r"\w+", type_text))
-        cleaned = re.sub(r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b", "", type_text)
+        cleaned = re.sub(
+            r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b",
+            "",
+            type_text,
+        )
         name = match.group(2).split("::")[-1]
-        self.variables.append(Variable(
-            name, (*scope, *match.group(2).split("::")[:-1]), " ".join(cleaned.split()) + "".join(match.group(4).split()),
-            value, bool(words & {"constexpr", "const", "__constant__"}), template, offset, self._blanked.line(offset),
-            self._conditionals.at(offset)))
+        self.variables.append(
+            Variable(
+                name,
+                (*scope, *match.group(2).split("::")[:-1]),
+                " ".join(cleaned.split()) + "".join(match.group(4).split()),
+                value,
+                bool(words & {"constexpr", "const", "__constant__"}),
+                template,
+                offset,
+                self._blanked.line(offset),
+                self._conditionals.at(offset),
+            )
+        )
 
     def open_block(self, text: str, start: int, brace: int, scope: tuple[str, ...], class_name: str | None) -> Head:
         """What a ``{`` opens, from the head before it."""
@@ -255,8 +309,11 @@ class Declarations:
         core = head[begin:].strip()
         offset = start + len(head) - len(head.lstrip())
         if match := _NAMESPACE.match(core):
-            parts = [p.replace("inline", "").strip() if p.strip().startswith("inline ") else p.strip()
-                     for p in match.group(1).split("::") if p.strip()]
+            parts = [
+                p.replace("inline", "").strip() if p.strip().startswith("inline ") else p.strip()
+                for p in match.group(1).split("::")
+                if p.strip()
+            ]
             return Head("scope", (*scope, *(parts or [ANONYMOUS])))
         if _LINKAGE.match(self._blanked.code[offset:brace].strip()):
             return Head("scope", scope)
@@ -276,21 +333,27 @@ class Declarations:
         if use and use.group(2) and use.group(1) not in _KEYWORDS:
             close = match_bracket(text, use.end() - 1, brace)
             if close > 0:
-                entry = self._enter_invocation(use.group(1), self._arguments(text, use, close), scope, use.start(1), close, brace, brace)
+                entry = self._enter_invocation(
+                    use.group(1), self._arguments(text, use, close), scope, use.start(1), close, brace, brace
+                )
                 return Head("block", scope, use.group(1), offset, entry)
         if re.match(r"[\w:<>,\s*&]+\Z", core) and len(core.split()) > 1:
             return Head("variable", scope, "", offset)
         return Head("other", scope, "", offset)
 
     def _class_head(self, core: str, kind: str) -> tuple[str, str | None, tuple[str, ...]] | None:
-        text = core[core.index(kind) + len(kind):]
-        text = re.sub(r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", text)
+        text = core[core.index(kind) + len(kind) :]
+        text = re.sub(
+            r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", text
+        )
         text = re.sub(r"\[\[[^\]]*\]\]", " ", text).strip()
         bases: tuple[str, ...] = ()
         colon = re.search(r"(?<!:):(?!:)", _flat(text))
         if colon:
-            bases = tuple(" ".join(re.sub(r"\b(?:public|private|protected|virtual)\b", "", text[a:b]).split())
-                          for a, b in split_commas(text, colon.end()))
+            bases = tuple(
+                " ".join(re.sub(r"\b(?:public|private|protected|virtual)\b", "", text[a:b]).split())
+                for a, b in split_commas(text, colon.end())
+            )
             text = text[: colon.start()].rstrip()
         text = re.sub(r"\bfinal\s*\Z", "", text).rstrip()
         specialisation = None
@@ -298,7 +361,7 @@ class Declarations:
             opened = text.find("<")
             if opened < 0 or match_angle(text, opened) != len(text):
                 return None
-            specialisation = " ".join(text[opened + 1: -1].split())
+            specialisation = " ".join(text[opened + 1 : -1].split())
             text = text[:opened].rstrip()
         if "(" in text or "=" in text:
             return None
@@ -315,8 +378,22 @@ class Declarations:
         name, kind, specialisation, bases, template = head.entry
         if self._new(head.start, "class"):
             line = self._blanked.line
-            self.classes.append(ClassDef(name, head.scope[:-1], kind, bases, template, specialisation, head.start,
-                                         line(head.start), brace, close, line(close - 1), self._conditionals.at(head.start)))
+            self.classes.append(
+                ClassDef(
+                    name,
+                    head.scope[:-1],
+                    kind,
+                    bases,
+                    template,
+                    specialisation,
+                    head.start,
+                    line(head.start),
+                    brace,
+                    close,
+                    line(close - 1),
+                    self._conditionals.at(head.start),
+                )
+            )
 
     def close_enum(self, head: Head, text: str, brace: int, close: int) -> None:
         """Enter an enumeration with its members."""
@@ -328,15 +405,35 @@ class Declarations:
             if word:
                 members.append((word.group(1), " ".join(value.split()) or None))
         if self._new(head.start, "enum"):
-            self.enums.append(EnumDef(head.name, head.scope, bool(match.group(1)), match.group(3), tuple(members),
-                                      head.start, self._blanked.line(head.start), self._conditionals.at(head.start)))
+            self.enums.append(
+                EnumDef(
+                    head.name,
+                    head.scope,
+                    bool(match.group(1)),
+                    match.group(3),
+                    tuple(members),
+                    head.start,
+                    self._blanked.line(head.start),
+                    self._conditionals.at(head.start),
+                )
+            )
 
     def behind_class(self, text: str, close: int, stop: int, head: Head) -> None:
         """``typedef struct {…} Name;`` names the class behind its body."""
         word = re.match(r"\s*(\w+)\s*\Z", text[close:stop])
-        if word and text[head.start:head.start + 7] == "typedef" and not head.name and self._new(close, "alias"):
-            self.aliases.append(Alias("type", word.group(1), head.scope, word.group(1), None, close,
-                                      self._blanked.line(close), self._conditionals.at(close)))
+        if word and text[head.start : head.start + 7] == "typedef" and not head.name and self._new(close, "alias"):
+            self.aliases.append(
+                Alias(
+                    "type",
+                    word.group(1),
+                    head.scope,
+                    word.group(1),
+                    None,
+                    close,
+                    self._blanked.line(close),
+                    self._conditionals.at(close),
+                )
+            )
 
     def close_body(self, head: Head, brace: int, close: int) -> None:
         """Give a function or block the body that was just measured."""
@@ -347,12 +444,36 @@ class Declarations:
         end_line = self._blanked.line(close - 1)
         if isinstance(entry, Function):
             entries[-1] = Function(
-                entry.name, entry.scope, entry.return_type, entry.parameters, entry.flags, entry.template,
-                entry.specialisation, entry.attributes, entry.offset, entry.line, entry.start_line, brace, close,
-                end_line, entry.condition, entry.class_depth)
+                entry.name,
+                entry.scope,
+                entry.return_type,
+                entry.parameters,
+                entry.flags,
+                entry.template,
+                entry.specialisation,
+                entry.attributes,
+                entry.offset,
+                entry.line,
+                entry.start_line,
+                brace,
+                close,
+                end_line,
+                entry.condition,
+                entry.class_depth,
+            )
         else:
-            entries[-1] = Invocation(entry.name, entry.arguments, entry.scope, entry.offset, entry.end, entry.line,
-                                     brace, close, end_line, entry.condition)
+            entries[-1] = Invocation(
+                entry.name,
+                entry.arguments,
+                entry.scope,
+                entry.offset,
+                entry.end,
+                entry.line,
+                brace,
+                close,
+                end_line,
+                entry.condition,
+            )
 
     def _function(self, text, start, parsed: FunctionHead, scope, class_name, body_start, body_end) -> Function | None:
         offset = start + parsed.name_offset
@@ -362,17 +483,32 @@ class Declarations:
         parameters = tuple(
             Parameter(kind, name, default, start + a, start + b)
             for kind, name, default, a, b in parse_parameters(
-                self._code_like(text, start, parsed), parsed.parameters_start, parsed.parameters_end))
+                self._code_like(text, start, parsed), parsed.parameters_start, parsed.parameters_end
+            )
+        )
         flags = list(parsed.flags)
         if class_name is not None:
             flags.append("member")
         if "extern_c" not in flags and 'extern "C"' in self._blanked.code[start:offset]:
             flags.append("extern_c")
         entry = Function(
-            parsed.name, (*scope, *parsed.qualifiers), parsed.return_type, parameters, tuple(dict.fromkeys(flags)),
-            parsed.template, parsed.specialisation, parsed.attributes, offset, line(offset),
-            line(start + parsed.start_offset), body_start, body_end, line(start + parsed.parameters_end),
-            self._conditionals.at(offset), 1 if class_name is not None else 0)
+            parsed.name,
+            (*scope, *parsed.qualifiers),
+            parsed.return_type,
+            parameters,
+            tuple(dict.fromkeys(flags)),
+            parsed.template,
+            parsed.specialisation,
+            parsed.attributes,
+            offset,
+            line(offset),
+            line(start + parsed.start_offset),
+            body_start,
+            body_end,
+            line(start + parsed.parameters_end),
+            self._conditionals.at(offset),
+            1 if class_name is not None else 0,
+        )
         self.functions.append(entry)
         return entry
 
@@ -383,8 +519,10 @@ class Declarations:
         if '"' not in piece:
             return piece
         code = self._blanked.code[start:end]
-        return "".join(c if p != " " or c == " " else (c if _in_string(piece, i) else p)
-                       for i, (c, p) in enumerate(zip(code, piece)))
+        return "".join(
+            c if p != " " or c == " " else (c if _in_string(piece, i) else p)
+            for i, (c, p) in enumerate(zip(code, piece))
+        )
 
 
 _SPACES = re.compile(r"\s*")

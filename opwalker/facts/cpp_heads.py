@@ -35,7 +35,9 @@ _OPERATOR = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TEMPLATE = re.compile(r"\s*template\b\s*")
-_TRAILING = re.compile(r"\s*(?:const|volatile|noexcept|override|final|&&?|mutable|try|->|requires|=\s*\w+|__\w+|[A-Z]\w*|\[\[|\Z)")
+_TRAILING = re.compile(
+    r"\s*(?:const|volatile|noexcept|override|final|&&?|mutable|try|->|requires|=\s*\w+|__\w+|[A-Z]\w*|\[\[|\Z)"
+)
 
 
 def last_word(text: str, end: int | None = None, start: int = 0) -> tuple[int, int]:
@@ -162,7 +164,7 @@ def strip_templates(head: str) -> tuple[int, str | None, bool]:
         close = match_angle(head, match.end())
         if close < 0:
             return at, template, False
-        inner = " ".join(head[match.end() + 1: close - 1].split())
+        inner = " ".join(head[match.end() + 1 : close - 1].split())
         # A member of a class template has two heads: the class's parameters stand first.
         template = inner if not template else f"{template}, {inner}" if inner else template
         at = close
@@ -216,7 +218,7 @@ def parse_function(head: str, class_name: str | None) -> FunctionHead | None:
     chosen = None
     for start, close, _ in groups:
         before = head[begin:start].rstrip()
-        if operator and operator.end() <= start and head[operator.end():start].strip() == "":
+        if operator and operator.end() <= start and head[operator.end() : start].strip() == "":
             chosen = (start, close, operator.start())
             break
         if _inside_angles(head, begin, start):
@@ -258,19 +260,23 @@ def _strip_specialisation(before: str) -> tuple[str, str | None]:
     depth = 0
     for at in range(len(before) - 1, -1, -1):
         char = before[at]
-        if char == ">" and before[at - 1: at] != "-":
+        if char == ">" and before[at - 1 : at] != "-":
             depth += 1
         elif char == "<":
             depth -= 1
             if depth == 0:
-                return before[:at].rstrip(), before[at + 1: -1]
+                return before[:at].rstrip(), before[at + 1 : -1]
     return before, None
 
 
 def _build(head, begin, chosen, template, bare, class_name, operator) -> FunctionHead | None:
     start, close, name_at = chosen
     if operator and operator.start() == name_at:
-        name = re.sub(r"\s+", "", operator.group()) if not operator.group()[8:9].isspace() else " ".join(operator.group().split())
+        name = (
+            re.sub(r"\s+", "", operator.group())
+            if not operator.group()[8:9].isspace()
+            else " ".join(operator.group().split())
+        )
         specialisation = None
     else:
         text, specialisation = _strip_specialisation(head[begin:start].rstrip())
@@ -305,10 +311,21 @@ def _build(head, begin, chosen, template, bare, class_name, operator) -> Functio
         flags.append("deleted")
     if re.match(r"\s*const\b", tail):
         flags.append("const")
-    attributes += [" ".join(a.group().split()) for a in re.finditer(r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", tail)]
+    attributes += [
+        " ".join(a.group().split()) for a in re.finditer(r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", tail)
+    ]
     return FunctionHead(
-        name, qualifiers, name_at, begin + len(prefix) - len(prefix.lstrip()), return_type, start + 1, close - 1,
-        tuple(dict.fromkeys(flags)), template, specialisation, tuple(attributes),
+        name,
+        qualifiers,
+        name_at,
+        begin + len(prefix) - len(prefix.lstrip()),
+        return_type,
+        start + 1,
+        close - 1,
+        tuple(dict.fromkeys(flags)),
+        template,
+        specialisation,
+        tuple(attributes),
     )
 
 
@@ -339,7 +356,9 @@ def _qualifiers(head: str, begin: int, name_at: int) -> tuple[tuple[str, ...], i
         first = begin + word
 
 
-_SPEC_CALL = re.compile(r"\b(__launch_bounds__|__attribute__|__declspec|alignas|__align__|__cluster_dims__|__maxnreg__|__block_size__|explicit)\s*\(")
+_SPEC_CALL = re.compile(
+    r"\b(__launch_bounds__|__attribute__|__declspec|alignas|__align__|__cluster_dims__|__maxnreg__|__block_size__|explicit)\s*\("
+)
 _CXX_ATTRIBUTE = re.compile(r"\[\[[^\]]*\]\]")
 _EXTERN = re.compile(r'\bextern\s*(?:"[^"]*")?')
 
@@ -356,7 +375,7 @@ def _specifiers(prefix: str) -> tuple[list[str], list[str], str]:
         close = match_bracket(text, match.end() - 1)
         if close < 0:
             break
-        attributes.append(" ".join(text[match.start():close].split()))
+        attributes.append(" ".join(text[match.start() : close].split()))
         text = text[: match.start()] + " " + text[close:]
     text = _CXX_ATTRIBUTE.sub(" ", text)
     if _EXTERN.search(text):
@@ -392,13 +411,13 @@ def parse_parameters(text: str, start: int, end: int) -> list[tuple[str, str, st
         equals = re.search(r"(?<![=!<>])=(?!=)", _outside_angles(piece))
         declared = piece
         if equals:
-            default = " ".join(piece[equals.end():].split())
+            default = " ".join(piece[equals.end() :].split())
             declared = piece[: equals.start()]
         declared = _CXX_ATTRIBUTE.sub(" ", declared)
         flat = " ".join(declared.split())
         pointer = _POINTER_NAME.search(flat)
         if pointer:
-            type_text = flat[: pointer.start(1)] + flat[pointer.end(1):]
+            type_text = flat[: pointer.start(1)] + flat[pointer.end(1) :]
             out.append((type_text, pointer.group(1), default, offset, close))
             continue
         named = _DECLARATOR.search(flat)

@@ -98,9 +98,15 @@ def _directives(blanked: Blanked, conditionals: Conditionals) -> tuple[tuple[Inc
         if directive.name in ("include", "include_next", "import"):
             match = _INCLUDE.match(directive.body)
             if match:
-                includes.append(Include(
-                    match.group(1) or match.group(2), match.group(1) is None, directive.offset,
-                    blanked.line(directive.offset), conditionals.at(directive.offset)))
+                includes.append(
+                    Include(
+                        match.group(1) or match.group(2),
+                        match.group(1) is None,
+                        directive.offset,
+                        blanked.line(directive.offset),
+                        conditionals.at(directive.offset),
+                    )
+                )
         elif directive.name in ("define", "undef"):
             match = _DEFINE.match(directive.body)
             if match is None:
@@ -112,9 +118,19 @@ def _directives(blanked: Blanked, conditionals: Conditionals) -> tuple[tuple[Inc
                 continue
             parameters, variadic = _macro_parameters(match.group(3)) if match.group(2) else (None, None)
             end_line = blanked.line(max(directive.offset, directive.end - 1))
-            macros.append(MacroEvent(
-                match.group(1), parameters, variadic, directive.body[match.end():],
-                directive.body_offset + match.end(), directive.offset, line, end_line, condition))
+            macros.append(
+                MacroEvent(
+                    match.group(1),
+                    parameters,
+                    variadic,
+                    directive.body[match.end() :],
+                    directive.body_offset + match.end(),
+                    directive.offset,
+                    line,
+                    end_line,
+                    condition,
+                )
+            )
     return tuple(includes), tuple(macros)
 
 
@@ -135,7 +151,9 @@ def _macro_parameters(text: str) -> tuple[tuple[str, ...], str | None]:
 class _Reader:
     """Walks the scopes of a file, once per branch where branches exclude each other."""
 
-    def __init__(self, blanked: Blanked, conditionals: Conditionals, declarations: Declarations, problems: list[Problem]) -> None:
+    def __init__(
+        self, blanked: Blanked, conditionals: Conditionals, declarations: Declarations, problems: list[Problem]
+    ) -> None:
         self._blanked = blanked
         self._conditionals = conditionals
         self._declarations = declarations
@@ -186,8 +204,8 @@ class _Reader:
             keep = self._branch(group, number, terms)
             for position, branch in enumerate(group.branches):
                 if position != keep:
-                    pieces.append(text[at:branch.start])
-                    pieces.append(re.sub(r"[^\n]", " ", text[branch.start:branch.end]))
+                    pieces.append(text[at : branch.start])
+                    pieces.append(re.sub(r"[^\n]", " ", text[branch.start : branch.end]))
                     at = branch.end
         pieces.append(text[at:])
         return "".join(pieces)
@@ -254,7 +272,7 @@ class _Reader:
                 continue
             head = declarations.open_block(text, start, stop, scope, class_name)
             close = self._close(stop, end)
-            body_end = close - 1 if text[close - 1: close] == "}" else close
+            body_end = close - 1 if text[close - 1 : close] == "}" else close
             if head.kind == "scope":
                 self._scope(stop + 1, body_end, head.scope, None, depth + 1)
                 at = close
@@ -308,7 +326,9 @@ class _Reader:
                 return match.start(), "}"
             elif depth == 0:
                 return match.start(), ";"
-            elif re.match(r"\s*\n\s*(?:template\b|namespace\b|class\b|struct\b|__global__|static\b|void\b|#)", text[at: at + 200]):
+            elif re.match(
+                r"\s*\n\s*(?:template\b|namespace\b|class\b|struct\b|__global__|static\b|void\b|#)", text[at : at + 200]
+            ):
                 # A parenthesis that was never closed must not swallow the rest of the file.
                 return match.start(), ";"
 
@@ -316,7 +336,7 @@ class _Reader:
         """Remember conditionals with several branches that lie inside one declaration's head."""
         line_start = self._text.rfind("\n", 0, start) + 1
         for group in self._groups_between(start, stop):
-            if len(group.branches) > 1 and self._text[start:group.start].strip() and group.start >= line_start:
+            if len(group.branches) > 1 and self._text[start : group.start].strip() and group.start >= line_start:
                 self._split.add(group.start)
 
     def _groups_between(self, start: int, stop: int) -> list[Group]:

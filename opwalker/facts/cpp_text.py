@@ -248,5 +248,5 @@ def _include_guard(blanked: Blanked) -> int:
         elif directive.name == "endif":
             depth -= 1
             if depth == 0:
-                return first if not blanked.plain[directive.end:].strip() else -1
+                return first if not blanked.plain[directive.end :].strip() else -1
     return -1

@@ -73,12 +73,21 @@ class Index:
         def entry(item):
             if not any(part in macros for part in item.scope):
                 return item
-            return replace(item, scope=tuple(
-                (self.scope_name(path, part, item.offset) or part) if part in macros else part for part in item.scope))
+            return replace(
+                item,
+                scope=tuple(
+                    (self.scope_name(path, part, item.offset) or part) if part in macros else part
+                    for part in item.scope
+                ),
+            )
 
-        return replace(facts, **{
-            name: tuple(entry(item) for item in getattr(facts, name))
-            for name in ("functions", "classes", "enums", "aliases", "variables", "invocations")})
+        return replace(
+            facts,
+            **{
+                name: tuple(entry(item) for item in getattr(facts, name))
+                for name in ("functions", "classes", "enums", "aliases", "variables", "invocations")
+            },
+        )
 
     def names_of_kind(self, kind: str) -> frozenset[str]:
         """All names of a kind, for a quick no."""
@@ -122,7 +131,9 @@ class Index:
             self._functions[name] = tuple(found)
         return self._functions[name]
 
-    def entries(self, name: str, kinds: Sequence[str], read: Callable[[CppFacts], Iterable]) -> list[tuple[str, object]]:
+    def entries(
+        self, name: str, kinds: Sequence[str], read: Callable[[CppFacts], Iterable]
+    ) -> list[tuple[str, object]]:
         """Entries called ``name`` from the lists that ``read`` picks out of each file's facts."""
         out: list[tuple[str, object]] = []
         for path in self.store.paths_of(name, kinds):

@@ -39,7 +39,9 @@ def dispatches(body: Body, files: Files) -> tuple[Dispatch, ...]:
         if held is not None:
             # The same use inside several branches of an outer dispatch: one use for a reader.
             values = tuple(dict.fromkeys((*held.values, *found.values)))
-            found = Dispatch(held.macro, held.file, held.line, held.on, held.binds or found.binds, values, held.defined_at)
+            found = Dispatch(
+                held.macro, held.file, held.line, held.on, held.binds or found.binds, values, held.defined_at
+            )
         out[key] = found
     return tuple(sorted(out.values(), key=lambda d: (d.file != body.path, d.file, d.line)))
 
@@ -134,8 +136,8 @@ def _contains(text: str, piece: str) -> bool:
     at = squeezed.find(wanted)
     if at < 0:
         return False
-    before = squeezed[at - 1: at]
-    after = squeezed[at + len(wanted): at + len(wanted) + 1]
+    before = squeezed[at - 1 : at]
+    after = squeezed[at + len(wanted) : at + len(wanted) + 1]
     return not (before.isalnum() or before == "_") and not (after.isalnum() or after == "_")
 
 
@@ -172,7 +174,11 @@ def _applied(body: Body, entry: Expansion) -> tuple[str | None, tuple[str, ...]]
     binds = None
     values: dict[str, None] = {}
     for inner in body.expanded.expansions:
-        if inner.name in passed and inner.arguments and entry.id in [e.id for e in body.expanded.chain(inner.applied_in)]:
+        if (
+            inner.name in passed
+            and inner.arguments
+            and entry.id in [e.id for e in body.expanded.chain(inner.applied_in)]
+        ):
             values[", ".join(" ".join(a.split()) for a in inner.arguments)] = None
             binds = ", ".join(inner.definition.event.parameters or ()) or binds
     return binds, tuple(values)

@@ -13,21 +13,38 @@ from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.model.body import CallFact, LocalFact
 from opwalker.model.walk import (
-    CheckFact, ContiguousFact, GuardFact, Host, ParameterFact, SizeFact, StreamFact,
+    CheckFact,
+    ContiguousFact,
+    GuardFact,
+    Host,
+    ParameterFact,
+    SizeFact,
+    StreamFact,
 )
 from opwalker.views.ops import shown_condition, signature_text
 from opwalker.views.shapes import ShapeReader
 
-_SIZE = re.compile(r"(?:\.|->)\s*(?:size|sizes|numel|dim|element_size|itemsize|nbytes|sym_size|sym_sizes|sym_numel|ndim)\s*\(")
+_SIZE = re.compile(
+    r"(?:\.|->)\s*(?:size|sizes|numel|dim|element_size|itemsize|nbytes|sym_size|sym_sizes|sym_numel|ndim)\s*\("
+)
 _STRIDE = re.compile(r"(?:\.|->)\s*(?:stride|strides|sym_stride|sym_strides)\s*\(")
 _CHECK = re.compile(
     r"(?:STD_)?TORCH_(?:CHECK\w*|INTERNAL_ASSERT\w*)|TVM_FFI_(?:I?CHECK\w*)|AT_ASSERT\w*|C10_CUDA_CHECK|AT_CUDA_CHECK|assert|"
-    r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
-_NO_CHECK = re.compile(r"(?:C10|AT|STD)_\w*(?:CUDA|HIP)\w*_CHECK\w*|\w*KERNEL_LAUNCH_CHECK|CUDA_?CHECK\w*|HIP_?CHECK\w*|check_\w+")
-_GUARD = re.compile(r"(?:Optional)?(?:CUDA|HIP|Device|Stream|HIPMasquerading|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z|\w*Guard\Z")
-_STREAM_CALL = re.compile(r"(?:getCurrent(?:CUDA|HIP)?Stream\w*|get_current(?:_cuda)?_stream\w*|getStreamFromPool|getDefaultCUDAStream|"
-                          r"aoti_torch_get_current_cuda_stream|TVMFFIEnvGetStream|get_stream)\Z")
-_NARROW = re.compile(r"(?:const\s+)?(?:unsigned(?:\s+int)?|int|int32_t|uint32_t|short|unsigned short|int16_t|uint16_t)(?:\s+const)?\Z")
+    r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z"
+)
+_NO_CHECK = re.compile(
+    r"(?:C10|AT|STD)_\w*(?:CUDA|HIP)\w*_CHECK\w*|\w*KERNEL_LAUNCH_CHECK|CUDA_?CHECK\w*|HIP_?CHECK\w*|check_\w+"
+)
+_GUARD = re.compile(
+    r"(?:Optional)?(?:CUDA|HIP|Device|Stream|HIPMasquerading|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z|\w*Guard\Z"
+)
+_STREAM_CALL = re.compile(
+    r"(?:getCurrent(?:CUDA|HIP)?Stream\w*|get_current(?:_cuda)?_stream\w*|getStreamFromPool|getDefaultCUDAStream|"
+    r"aoti_torch_get_current_cuda_stream|TVMFFIEnvGetStream|get_stream)\Z"
+)
+_NARROW = re.compile(
+    r"(?:const\s+)?(?:unsigned(?:\s+int)?|int|int32_t|uint32_t|short|unsigned short|int16_t|uint16_t)(?:\s+const)?\Z"
+)
 _CONTIGUOUS = re.compile(r"(?:contiguous|is_contiguous)\Z")
 
 
@@ -42,10 +59,15 @@ def read_host(workbench: Workbench, candidate: Candidate, body: Body, argument_n
         name = argument_names[number] if len(argument_names) == len(function.parameters) else None
         parameters.append(ParameterFact(parameter.name, parameter.type, name, *shape))
     return Host(
-        name=function.qualified_name, file=candidate.path, line=function.line, end_line=function.end_line,
-        parameters=tuple(parameters), signature=signature_text(candidate),
+        name=function.qualified_name,
+        file=candidate.path,
+        line=function.line,
+        end_line=function.end_line,
+        parameters=tuple(parameters),
+        signature=signature_text(candidate),
         condition=shown_condition(workbench.index.facts(candidate.path).conditions[function.condition]),
-        **body_facts(body))
+        **body_facts(body),
+    )
 
 
 def body_facts(body: Body) -> dict[str, tuple]:
@@ -84,7 +106,12 @@ def _value(body: Body, local: LocalFact) -> str:
 def _checks(body: Body) -> list[CheckFact]:
     out: dict[tuple, CheckFact] = {}
     for call in body.facts.calls:
-        if call.receiver is not None or not _CHECK.match(call.simple) or _NO_CHECK.match(call.simple) or not call.arguments:
+        if (
+            call.receiver is not None
+            or not _CHECK.match(call.simple)
+            or _NO_CHECK.match(call.simple)
+            or not call.arguments
+        ):
             continue
         condition = body.written(call.arguments[0])
         message = ", ".join(body.written(a) for a in call.arguments[1:]) or None

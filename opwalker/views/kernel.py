@@ -19,11 +19,15 @@ from opwalker.views.shapes import ShapeReader
 _BARRIER = re.compile(
     r"__syncthreads\w*|__syncwarp|__threadfence\w*|(?:\w+::)*this_grid|sync|barrier_\w+|\w*barrier\w*|mbarrier\w*|cp_async_wait\w*|"
     r"cp_async_fence|cluster_sync\w*|cluster_arrive\w*|cluster_wait\w*|cudaGridDependencySynchronize|cudaTriggerProgrammaticLaunchCompletion|"
-    r"griddepcontrol\w*|__builtin_amdgcn_s_barrier")
-_ATOMIC = re.compile(r"atomic[A-Z]\w*|__hip_atomic_\w+|(?:atom|red)_\w+|fetch_(?:add|sub|or|and|xor|min|max)|atomicAdd_system|compare_exchange\w*")
+    r"griddepcontrol\w*|__builtin_amdgcn_s_barrier"
+)
+_ATOMIC = re.compile(
+    r"atomic[A-Z]\w*|__hip_atomic_\w+|(?:atom|red)_\w+|fetch_(?:add|sub|or|and|xor|min|max)|atomicAdd_system|compare_exchange\w*"
+)
 _VECTOR = re.compile(
     r"reinterpret_cast\s*<\s*(?:const\s+|volatile\s+)*(?:u?(?:int|short|char|long|longlong|float|double|half|bfloat16|nv_bfloat16|__half|__nv_bfloat16)[1-8]\w*|"
-    r"__nv_bfloat162|half2|uint4|int4|float4|\w*[vV]ec\w*(?:\s*<[^<>]*>)?|\w*Pack\w*(?:\s*<[^<>]*>)?|u?int64_t|u?int128_t|uint32_t)\s*(?:const\s*)?\*\s*(?:__restrict__\s*)?>")
+    r"__nv_bfloat162|half2|uint4|int4|float4|\w*[vV]ec\w*(?:\s*<[^<>]*>)?|\w*Pack\w*(?:\s*<[^<>]*>)?|u?int64_t|u?int128_t|uint32_t)\s*(?:const\s*)?\*\s*(?:__restrict__\s*)?>"
+)
 _SHARED = re.compile(r"\b__shared__\b")
 
 
@@ -34,17 +38,30 @@ def read_kernel(workbench: Workbench, unit: Unit, path: str, function: Function,
     shapes = ShapeReader(workbench.files.view(path))
     parameters = tuple(
         ParameterFact(p.name, p.type, None, *shapes.of_parameter(path, function, number))
-        for number, p in enumerate(function.parameters))
+        for number, p in enumerate(function.parameters)
+    )
     template = function.template or ""
-    bounds = next((re.sub(r"^__launch_bounds__\s*\(|\)\s*$", "", a) for a in function.attributes if "__launch_bounds__" in a), None)
+    bounds = next(
+        (re.sub(r"^__launch_bounds__\s*\(|\)\s*$", "", a) for a in function.attributes if "__launch_bounds__" in a),
+        None,
+    )
     return Kernel(
-        name=function.qualified_name, file=path, line=function.line, end_line=function.end_line,
+        name=function.qualified_name,
+        file=path,
+        line=function.line,
+        end_line=function.end_line,
         template_parameters=tuple(" ".join(template[a:b].split()) for a, b in split_commas(template)),
-        parameters=parameters, launch_bounds=bounds, shared_memory=_shared(body),
-        if_constexpr=tuple(_constexpr(body)), barriers=tuple(_barriers(body)), atomics=tuple(_atomics(body)),
-        inline_asm=tuple(_asm(body)), vector_accesses=tuple(_vectors(body)),
+        parameters=parameters,
+        launch_bounds=bounds,
+        shared_memory=_shared(body),
+        if_constexpr=tuple(_constexpr(body)),
+        barriers=tuple(_barriers(body)),
+        atomics=tuple(_atomics(body)),
+        inline_asm=tuple(_asm(body)),
+        vector_accesses=tuple(_vectors(body)),
         device_functions=_device_functions(unit, body, root),
-        condition=shown_condition(workbench.index.facts(path).conditions[function.condition]))
+        condition=shown_condition(workbench.index.facts(path).conditions[function.condition]),
+    )
 
 
 def _shared(body: Body) -> tuple[str, ...]:
@@ -70,7 +87,9 @@ def _constexpr(body: Body) -> list[ConstexprFact]:
 def _barriers(body: Body) -> list[BarrierFact]:
     out: dict[tuple, BarrierFact] = {}
     for call in body.facts.calls:
-        if _BARRIER.fullmatch(call.simple) and (call.receiver is None or call.simple in ("sync", "arrive_and_wait", "wait")):
+        if _BARRIER.fullmatch(call.simple) and (
+            call.receiver is None or call.simple in ("sync", "arrive_and_wait", "wait")
+        ):
             text, line = body.written((call.start, call.end)), body.use_line(call.start)
             out.setdefault((text, line), BarrierFact(text, line))
     return list(out.values())
@@ -88,7 +107,7 @@ def _atomics(body: Body) -> list[TextFact]:
 def _asm(body: Body) -> list[TextFact]:
     out: dict[tuple, TextFact] = {}
     for span in body.facts.asm:
-        literals = re.findall(r'"((?:[^"\\]|\\.)*)"', body.expanded.full[span[0]:span[1]].split(":", 1)[0])
+        literals = re.findall(r'"((?:[^"\\]|\\.)*)"', body.expanded.full[span[0] : span[1]].split(":", 1)[0])
         text = " ".join("".join(literals).replace("\\n", " ").replace("\\t", " ").split())
         line = body.use_line(span[0])
         out.setdefault((text, line), TextFact(text, line))

@@ -15,7 +15,10 @@ from opwalker.views.walk import WalkView
 
 
 def list_kernels(
-    workbench: Workbench, source: SourceInfo, ops: Sequence[Op], only: Op | None,
+    workbench: Workbench,
+    source: SourceInfo,
+    ops: Sequence[Op],
+    only: Op | None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> KernelsResult:
     """All kernels (or those of one op), in path and line order."""
@@ -39,12 +42,26 @@ def list_kernels(
             continue
         plain = function.template is None
         condition = shown_condition(workbench.index.facts(path).conditions[function.condition])
-        entries.append(KernelEntry(
-            function.qualified_name, path, function.line, found, ("",) if plain and found else (), plain and bool(found),
-            None if plain and found else _why(workbench, path, function, bool(found)), condition))
+        entries.append(
+            KernelEntry(
+                function.qualified_name,
+                path,
+                function.line,
+                found,
+                ("",) if plain and found else (),
+                plain and bool(found),
+                None if plain and found else _why(workbench, path, function, bool(found)),
+                condition,
+            )
+        )
         if not found:
-            gaps[Gap("unreached", Span(path, function.line, function.line),
-                     f"{function.qualified_name}: {_unreached(workbench, path, function)}")] = None
+            gaps[
+                Gap(
+                    "unreached",
+                    Span(path, function.line, function.line),
+                    f"{function.qualified_name}: {_unreached(workbench, path, function)}",
+                )
+            ] = None
     return KernelsResult(source, tuple(entries), tuple(gaps))
 
 
@@ -52,7 +69,11 @@ def _definitions(workbench: Workbench) -> list[tuple[str, Function]]:
     out = []
     for path in workbench.index.paths_with("kernel"):
         facts = workbench.index.facts(path)
-        out += [(path, f) for f in facts.functions if "global" in f.flags and f.body_end and "explicit_instantiation" not in f.flags]
+        out += [
+            (path, f)
+            for f in facts.functions
+            if "global" in f.flags and f.body_end and "explicit_instantiation" not in f.flags
+        ]
     return out
 
 

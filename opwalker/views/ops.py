@@ -6,26 +6,18 @@ In: bindings read from C++, registrations read from Python. Out: ``Op`` values s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
+from opwalker.link.python_register import attach
 from opwalker.model.binding import Binding
-from opwalker.model.walk import Gap, HostRef, Op, OpDef, OpImpl, PythonRef, Span
+from opwalker.model.walk import Argument, Gap, HostRef, Op, OpDef, OpImpl, PythonRef, Span
 from opwalker.notation.condition_parse import parse_condition
 from opwalker.notation.condition_terms import condition_text
 from opwalker.notation.op_schema import SchemaError, arguments_of, parse_schema, returns_of
 from opwalker.notation.schema_text import normalise_schema_text
-
-
-@dataclass(frozen=True, slots=True)
-class PythonOps:
-    """What the Python side adds: ops registered there, fakes and calls of any op, by op name."""
-
-    ops: tuple[Op, ...] = ()
-    fakes: dict[str, tuple[PythonRef, ...]] | None = None
-    calls: dict[str, tuple[PythonRef, ...]] | None = None
-    gaps: tuple[Gap, ...] = ()
+from opwalker.views.python_side import PythonSide
 
 
 def shown_condition(terms: Sequence[str]) -> str | None:
@@ -36,7 +28,7 @@ def shown_condition(terms: Sequence[str]) -> str | None:
 class OpsView:
     """Joins bindings into ops."""
 
-    def __init__(self, workbench: Workbench, python: PythonOps) -> None:
+    def __init__(self, workbench: Workbench, python: PythonSide) -> None:
         self._workbench = workbench
         self._python = python
         self._gaps: list[Gap] = []
@@ -48,18 +40,24 @@ class OpsView:
         for binding in read.bindings:
             by_name.setdefault(binding.name, []).append(binding)
         self._join_overloads(by_name)
-        ops = {name: self._op(name, found) for name, found in by_name.items()}
-        for op in self._python.ops:
-            ops[op.name] = self._merged(ops[op.name], op) if op.name in ops else op
-        fakes, calls = self._python.fakes or {}, self._python.calls or {}
-        for name, op in ops.items():
-            base = name.split(".", 1)[0] if "::" in name else name
-            ops[name] = replace(
-                op, fake=tuple(dict.fromkeys((*op.fake, *fakes.get(name, ()), *(fakes.get(base, ()) if base != name else ())))),
-                python=tuple(dict.fromkeys((*op.python, *calls.get(name, ()))))
-                or tuple(calls.get(base, ()) if base != name else ()))
-        gaps = dict.fromkeys((*read.gaps, *self._gaps, *self._python.gaps))
-        return tuple(ops[name] for name in sorted(ops)), tuple(gaps)
+        ops = [self._op(name, found) for name, found in by_name.items()]
+        joined = [self._called(op) for op in attach(ops, self._python.registrations)]
+        gaps = dict.fromkeys((*read.gaps, *self._gaps, *self._python.registrations.gaps))
+        return tuple(sorted(joined, key=lambda op: op.name)), tuple(gaps)
+
+    def _called(self, op: Op) -> Op:
+        """An op with the functions that call it: those of its overload where the call says one."""
+        base = op.name.split(".", 1)[0] if "::" in op.name else op.name
+        calls = [c for c in self._python.callers.get(base, ()) if c.depth == 0]
+        overload = op.name[len(base) + 1 :]
+        exact = [c for c in calls if overload and (c.callee or "").endswith(f".{overload}")]
+        python = tuple(PythonRef(c.file, c.line, c.function) for c in exact or calls)
+        return replace(
+            op,
+            python=tuple(dict.fromkeys((*op.python, *python))),
+            arguments=op.arguments or _arguments(op.schema),
+            returns=op.returns,
+        )
 
     @staticmethod
     def _join_overloads(by_name: dict[str, list[Binding]]) -> None:
@@ -86,16 +84,26 @@ class OpsView:
                 if not arguments and not returns:
                     arguments, returns = arguments_of(parsed), returns_of(parsed)
             except SchemaError as error:
-                self._gaps.append(Gap("bad-schema", Span(binding.path, binding.line, binding.line),
-                                      f"{name}: {error} in `{text}`"))
-        impls = tuple(self._impl(b, len(arguments) if schema else None)
-                      for b in sorted((b for b in bindings if b.role == "impl"), key=self._elsewhere))
+                self._gaps.append(
+                    Gap("bad-schema", Span(binding.path, binding.line, binding.line), f"{name}: {error} in `{text}`")
+                )
+        impls = tuple(
+            self._impl(b, len(arguments) if schema else None)
+            for b in sorted((b for b in bindings if b.role == "impl"), key=self._elsewhere)
+        )
         if schema is None:
             signature = next((s for s in (self._signature(b) for b in bindings if b.function) if s), None)
         return Op(
-            name=name, kind=bindings[0].kind, schema=schema, signature=signature, arguments=arguments, returns=returns,
+            name=name,
+            kind=bindings[0].kind,
+            schema=schema,
+            signature=signature,
+            arguments=arguments,
+            returns=returns,
             tags=tuple(dict.fromkeys(t for b in bindings for t in b.tags)),
-            defs=tuple(dict.fromkeys(self._def(b, schema) for b in definitions)), impls=tuple(dict.fromkeys(impls)))
+            defs=tuple(dict.fromkeys(self._def(b, schema) for b in definitions)),
+            impls=tuple(dict.fromkeys(impls)),
+        )
 
     def _elsewhere(self, binding: Binding) -> bool:
         builds = self._workbench.builds_at(binding.path, binding.condition)
@@ -103,9 +111,14 @@ class OpsView:
 
     def _def(self, binding: Binding, schema: str | None) -> OpDef:
         own = normalise_schema_text(binding.schema) if binding.schema else None
-        return OpDef(binding.path, binding.line, shown_condition(binding.condition),
-                     self._workbench.builds_at(binding.path, binding.condition), binding.target,
-                     own if own != schema else None)
+        return OpDef(
+            binding.path,
+            binding.line,
+            shown_condition(binding.condition),
+            self._workbench.builds_at(binding.path, binding.condition),
+            binding.target,
+            own if own != schema else None,
+        )
 
     def _impl(self, binding: Binding, arity: int | None) -> OpImpl:
         builds = self._workbench.builds_at(binding.path, binding.condition)
@@ -116,17 +129,37 @@ class OpsView:
         if function.lambda_span is not None:
             line = self._workbench.files.view(binding.path).blanked.line
             start, end = function.lambda_span
-            return OpImpl(binding.key, function.name, binding.path, binding.line, condition,
-                          HostRef(binding.path, line(start), line(end - 1)), builds, "proved")
+            return OpImpl(
+                binding.key,
+                function.name,
+                binding.path,
+                binding.line,
+                condition,
+                HostRef(binding.path, line(start), line(end - 1)),
+                builds,
+                "proved",
+            )
         hosts = hosts_of(self._workbench, binding, arity)
         if not hosts:
-            self._gaps.append(Gap("no-body", Span(binding.path, binding.line, binding.line),
-                                  f"{binding.name}: {function.name} is bound here, but its body is not in the source"))
+            self._gaps.append(
+                Gap(
+                    "no-body",
+                    Span(binding.path, binding.line, binding.line),
+                    f"{binding.name}: {function.name} is bound here, but its body is not in the source",
+                )
+            )
             return OpImpl(binding.key, function.name, binding.path, binding.line, condition, None, builds, "proved")
         host = hosts[0].function
-        return OpImpl(binding.key, function.name, binding.path, binding.line, condition,
-                      HostRef(hosts[0].path, host.line, host.end_line), builds,
-                      "proved" if len(hosts) == 1 else "possible")
+        return OpImpl(
+            binding.key,
+            function.name,
+            binding.path,
+            binding.line,
+            condition,
+            HostRef(hosts[0].path, host.line, host.end_line),
+            builds,
+            "proved" if len(hosts) == 1 else "possible",
+        )
 
     def _signature(self, binding: Binding) -> str | None:
         hosts = hosts_of(self._workbench, binding, None) if binding.function.lambda_span is None else ()
@@ -134,14 +167,15 @@ class OpsView:
             return None
         return signature_text(hosts[0])
 
-    @staticmethod
-    def _merged(left: Op, right: Op) -> Op:
-        """One op that both languages register."""
-        return replace(
-            left, schema=left.schema or right.schema, signature=left.signature or right.signature,
-            arguments=left.arguments or right.arguments, returns=left.returns or right.returns,
-            tags=tuple(dict.fromkeys((*left.tags, *right.tags))), defs=(*left.defs, *right.defs),
-            impls=(*left.impls, *right.impls), fake=(*left.fake, *right.fake), python=(*left.python, *right.python))
+
+def _arguments(schema: str | None) -> tuple[Argument, ...]:
+    """The arguments of a schema that Python gave; none where it cannot be parsed."""
+    if schema is None:
+        return ()
+    try:
+        return arguments_of(parse_schema(schema))
+    except SchemaError:
+        return ()
 
 
 def signature_text(candidate: Candidate) -> str:

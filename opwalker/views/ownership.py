@@ -12,9 +12,14 @@ from opwalker.views.host import body_facts
 
 _ALLOCATION = re.compile(
     r"(?:cuda|hip)(?:Malloc\w*|HostAlloc|HostRegister|MemPoolCreate)\Z|cuMem(?:Alloc\w*|Create|AddressReserve|Map)\Z|malloc\Z|"
-    r"(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?\Z|new_(?:empty|zeros|ones|full)\Z|allocate\Z|raw_alloc\w*\Z|raw_allocate\Z")
-_FREE = re.compile(r"(?:cuda|hip)(?:Free\w*|HostFree|HostUnregister|MemPoolDestroy)\Z|cuMem(?:Free\w*|Release|Unmap|AddressFree)\Z|free\Z|raw_delete(?:ion)?\Z|deallocate\Z")
-_CALLBACK = re.compile(r"(?:cuda|hip)(?:LaunchHostFunc|StreamAddCallback)\Z|cuLaunchHostFunc\Z|Py_?(?:ObjectCall\w*|Object_Call\w*)\Z|PyObject_Call\w*\Z|from_blob\Z")
+    r"(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?\Z|new_(?:empty|zeros|ones|full)\Z|allocate\Z|raw_alloc\w*\Z|raw_allocate\Z"
+)
+_FREE = re.compile(
+    r"(?:cuda|hip)(?:Free\w*|HostFree|HostUnregister|MemPoolDestroy)\Z|cuMem(?:Free\w*|Release|Unmap|AddressFree)\Z|free\Z|raw_delete(?:ion)?\Z|deallocate\Z"
+)
+_CALLBACK = re.compile(
+    r"(?:cuda|hip)(?:LaunchHostFunc|StreamAddCallback)\Z|cuLaunchHostFunc\Z|Py_?(?:ObjectCall\w*|Object_Call\w*)\Z|PyObject_Call\w*\Z|from_blob\Z"
+)
 
 
 def ownership_of(workbench: Workbench, unit: Unit, reach: Reach, root: str) -> Ownership:

@@ -59,9 +59,9 @@ class ShapeReader:
             pieces.append((match.group(1) or match.group(2) or "").strip().lstrip("/*<! ").rstrip())
         if not pieces:
             start = function.parameters[number - 1].end if number else None
-            before = source[start if start is not None else max(0, parameter.offset - 200):parameter.offset]
+            before = source[start if start is not None else max(0, parameter.offset - 200) : parameter.offset]
             inline = re.search(r"/\*([^*]*)\*/\s*\Z", before)
-            if inline and "\n" not in before[inline.start():]:
+            if inline and "\n" not in before[inline.start() :]:
                 line = line_of(parameter.offset)
                 return inline.group(1).strip(), line, line
         return " ".join(p for p in pieces if p), first, last

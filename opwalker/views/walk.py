@@ -13,7 +13,20 @@ from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.binding import Binding
 from opwalker.model.reach import LaunchSite, Reach
 from opwalker.model.walk import (
-    Dispatch, Gap, Host, Implementation, Kernel, Launch, Op, Ownership, PlaceFact, SourceInfo, Span, Terminal, Walk,
+    Dispatch,
+    Gap,
+    Host,
+    Implementation,
+    Kernel,
+    Launch,
+    Op,
+    Ownership,
+    PlaceFact,
+    PythonRef,
+    SourceInfo,
+    Span,
+    Terminal,
+    Walk,
 )
 from opwalker.views.dispatch import dispatches
 from opwalker.views.host import body_facts, read_host
@@ -29,8 +42,8 @@ class WalkView:
         self._workbench = workbench
         self._source = source
 
-    def walk(self, op: Op) -> Walk:
-        """The whole walk of an op."""
+    def walk(self, op: Op, callers: tuple[PythonRef, ...] = ()) -> Walk:
+        """The whole walk of an op. ``callers`` are its calls in Python, over all levels."""
         bindings = [b for b in self._workbench.bindings().bindings if b.role == "impl" and b.name == op.name]
         gaps: dict[Gap, None] = {}
         implementations: list[Implementation] = []
@@ -52,8 +65,15 @@ class WalkView:
             gaps[Gap("no-implementation", span, f"nothing in the source implements {op.name}")] = None
         elif all(i.python for i in implementations):
             notes.append("the walk ends in Python: no kernel of the source is registered for this op")
-        return Walk(source=self._source, op=op, python=op.python, implementations=tuple(implementations), ownership=owned,
-                    gaps=tuple(gaps), notes=tuple(notes))
+        return Walk(
+            source=self._source,
+            op=op,
+            python=callers or op.python,
+            implementations=tuple(implementations),
+            ownership=owned,
+            gaps=tuple(gaps),
+            notes=tuple(notes),
+        )
 
     def _python_implementation(self, impl) -> Implementation:
         host = None
@@ -61,26 +81,44 @@ class WalkView:
             host = Host(impl.function or "", impl.host.file, impl.host.line, impl.host.end_line)
         place = impl.host or impl
         return Implementation(
-            impl.key, impl.certainty, host, builds=impl.builds, condition=impl.condition,
-            registered_at=Span(impl.file, impl.line, impl.line), python=True,
-            terminals=(Terminal("host", f"Python function {impl.function}", place.file, place.line),))
+            impl.key,
+            impl.certainty,
+            host,
+            builds=impl.builds,
+            condition=impl.condition,
+            registered_at=Span(impl.file, impl.line, impl.line),
+            python=True,
+            terminals=(Terminal("host", f"Python function {impl.function}", place.file, place.line),),
+        )
 
     def _implementations(self, op: Op, binding: Binding) -> list[tuple[Implementation, list[Gap], Ownership]]:
         workbench = self._workbench
         unit = workbench.unit(build_for(workbench, binding))
         place = Span(binding.path, binding.line, binding.line)
-        common = dict(key=binding.key, builds=workbench.builds_at(binding.path, binding.condition),
-                      condition=shown_condition(binding.condition), registered_at=place)
+        common = dict(
+            key=binding.key,
+            builds=workbench.builds_at(binding.path, binding.condition),
+            condition=shown_condition(binding.condition),
+            registered_at=place,
+        )
         function = binding.function
         if function is None:
             reason = f"the function bound to {binding.name} is not named in the source"
-            return [(Implementation(certainty="proved", host=None, **common), [Gap("no-function", place, reason)], Ownership())]
+            return [
+                (
+                    Implementation(certainty="proved", host=None, **common),
+                    [Gap("no-function", place, reason)],
+                    Ownership(),
+                )
+            ]
         if function.lambda_span is not None:
             return [self._lambda(unit, binding, common)]
         hosts = hosts_of(workbench, binding, len(op.arguments) if op.schema else None)
         if not hosts:
             reason = f"{function.name} is bound here, but its body is not in the source"
-            return [(Implementation(certainty="proved", host=None, **common), [Gap("no-body", place, reason)], Ownership())]
+            return [
+                (Implementation(certainty="proved", host=None, **common), [Gap("no-body", place, reason)], Ownership())
+            ]
         out = []
         names = tuple(a.name for a in op.arguments)
         for host in hosts:
@@ -89,7 +127,8 @@ class WalkView:
             facts = read_host(workbench, host, body, names)
             certainty = "proved" if len(hosts) == 1 else "possible"
             implementation = self._filled(
-                Implementation(certainty=certainty, host=facts, **common), unit, reach, body, host.path)
+                Implementation(certainty=certainty, host=facts, **common), unit, reach, body, host.path
+            )
             out.append((implementation, list(reach.gaps), ownership_of(workbench, unit, reach, host.path)))
         return out
 
@@ -101,7 +140,9 @@ class WalkView:
         body = unit.bodies.span(binding.path, brace, end, binding.path, None, binding.scope)
         reach = unit.follower().follow_body(body, "lambda")
         host = Host("lambda", binding.path, view.blanked.line(start), view.blanked.line(end - 1), **body_facts(body))
-        implementation = self._filled(Implementation(certainty="proved", host=host, **common), unit, reach, body, binding.path)
+        implementation = self._filled(
+            Implementation(certainty="proved", host=host, **common), unit, reach, body, binding.path
+        )
         return implementation, list(reach.gaps), ownership_of(self._workbench, unit, reach, binding.path)
 
     def _filled(self, base: Implementation, unit: Unit, reach: Reach, body: Body, root: str) -> Implementation:
@@ -112,13 +153,23 @@ class WalkView:
             for reference in site.kernels:
                 key = (reference.path, reference.function.offset)
                 if key not in kernels:
-                    kernels[key] = read_kernel(self._workbench, unit, reference.path, reference.function,
-                                               self._root_of(reference.path, site.steps[-1].file))
+                    kernels[key] = read_kernel(
+                        self._workbench,
+                        unit,
+                        reference.path,
+                        reference.function,
+                        self._root_of(reference.path, site.steps[-1].file),
+                    )
         terminals = list(reach.terminals)
         if not launches and not terminals and not reach.gaps and base.host is not None:
             terminals.append(Terminal("host", base.host.name, base.host.file, base.host.line))
-        return replace(base, dispatch=self._dispatch(unit, reach, body, root), launches=tuple(launches),
-                       kernels=tuple(kernels.values()), terminals=tuple(terminals))
+        return replace(
+            base,
+            dispatch=self._dispatch(unit, reach, body, root),
+            launches=tuple(launches),
+            kernels=tuple(kernels.values()),
+            terminals=tuple(terminals),
+        )
 
     def _root_of(self, path: str, launcher: str) -> str:
         """The unit in which a kernel is read: that of the file that launches it, when it includes the kernel's."""
@@ -135,11 +186,25 @@ class WalkView:
             plain = reference.function.template is None
             condition = shown_condition(facts(reference.path).conditions[reference.function.condition])
             out[name] = Launch(
-                kernel=name, file=site.place[0], line=site.place[1], style=site.style, grid=site.grid, block=site.block,
-                shared=site.shared, stream=site.stream,
-                template_arguments=site.template_arguments if len(site.kernels) == 1 or site.template_arguments else reference.template_arguments,
-                instances=("",) if plain else (), complete=plain, path=site.steps, certainty=site.certainty, used_at=used,
-                macros=site.macros, condition=condition)
+                kernel=name,
+                file=site.place[0],
+                line=site.place[1],
+                style=site.style,
+                grid=site.grid,
+                block=site.block,
+                shared=site.shared,
+                stream=site.stream,
+                template_arguments=site.template_arguments
+                if len(site.kernels) == 1 or site.template_arguments
+                else reference.template_arguments,
+                instances=("",) if plain else (),
+                complete=plain,
+                path=site.steps,
+                certainty=site.certainty,
+                used_at=used,
+                macros=site.macros,
+                condition=condition,
+            )
         return list(out.values())
 
     def _dispatch(self, unit: Unit, reach: Reach, body: Body, root: str) -> tuple[Dispatch, ...]:
@@ -147,7 +212,10 @@ class WalkView:
         on_way = {step.function for site in reach.launches for step in site.steps}
         out: dict[Dispatch, None] = dict.fromkeys(dispatches(body, self._workbench.files))
         for path, function, _ in reach.functions:
-            if function.qualified_name in on_way and (path, function.body_start) != (body.path, getattr(body.function, "body_start", -1)):
+            if function.qualified_name in on_way and (path, function.body_start) != (
+                body.path,
+                getattr(body.function, "body_start", -1),
+            ):
                 unit_root = root if path in self._workbench.index.closure(root) else path
                 inner = unit.bodies.of(Candidate(path, function), unit_root)
                 out.update(dict.fromkeys(dispatches(inner, self._workbench.files)))
@@ -158,5 +226,9 @@ def _joined(left: Ownership, right: Ownership) -> Ownership:
     def both(a: tuple[PlaceFact, ...], b: tuple[PlaceFact, ...]) -> tuple[PlaceFact, ...]:
         return tuple(dict.fromkeys((*a, *b)))
 
-    return Ownership(both(left.guards, right.guards), both(left.allocations, right.allocations),
-                     both(left.frees, right.frees), both(left.callbacks, right.callbacks))
+    return Ownership(
+        both(left.guards, right.guards),
+        both(left.allocations, right.allocations),
+        both(left.frees, right.frees),
+        both(left.callbacks, right.callbacks),
+    )
