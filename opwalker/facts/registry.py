@@ -97,8 +97,8 @@ REGISTRY = Registry(
             "python",
             "py-light",
             _PYTHON_FULL,
-            needed="opwalker.link.python_scope:needed",
-            prepare="opwalker.link.python_modules:Modules",
+            needed="opwalker.link.python_scope:needed_in",
+            prepare="opwalker.link.python_scope:Scope",
         ),
     ),
 )

@@ -24,46 +24,71 @@ REGISTERING = frozenset(
 )
 
 
-def needed(
-    light: Mapping[str, PyLight], full: Mapping[str, PyFacts], modules: Modules | None = None
-) -> dict[str, frozenset[str]]:
+def needed(light: Mapping[str, PyLight], full: Mapping[str, PyFacts]) -> dict[str, frozenset[str]]:
     """``{path: names to look for}`` of the files that ``facts.python_full.full`` must still read, empty when done.
 
-    A file that was read with fewer names before is listed again with all of its names. ``modules`` may be handed in to
-    save building it anew in every round.
+    For several rounds over one tree, one ``Scope`` saves work.
     """
-    modules = modules or Modules(light)
-    wanted = _Wanted(modules)
-    for path, facts in light.items():
-        if facts.mentions_ops:
-            wanted.entries[path] = set()
-    if full:
-        graph = Graph(modules, full)
-        _want_callers(graph, wanted)
-        _want_registrations(graph, wanted)
-        wanted.spread()
-    found: dict[str, frozenset[str]] = {}
-    for path, names in wanted.entries.items():
-        known = full.get(path)
-        if known is None or not names <= set(known.watched):
-            found[path] = frozenset(names | set(known.watched if known is not None else ()))
-    return found
+    return Scope(light).needed(full)
+
+
+def needed_in(
+    light: Mapping[str, PyLight], full: Mapping[str, PyFacts], scope: Scope
+) -> dict[str, frozenset[str]]:
+    """As ``needed``, for several rounds over one tree: ``scope`` is its ``Scope``, made once."""
+    del light
+    return scope.needed(full)
+
+
+class Scope:
+    """The rounds of reading over one tree. ``modules`` may be used for linking afterwards."""
+
+    def __init__(self, light: Mapping[str, PyLight]) -> None:
+        self.modules = Modules(light)
+        self._wanted = _Wanted(self.modules)
+        for path, facts in light.items():
+            if facts.mentions_ops:
+                self._wanted.entries[path] = set()
+
+    def needed(self, full: Mapping[str, PyFacts]) -> dict[str, frozenset[str]]:
+        """The files to read next, by path, with all names to look for in each; empty when done.
+
+        A file that was read with fewer names before is listed again. ``full`` are the facts read so far, those of
+        earlier rounds among them.
+        """
+        wanted = self._wanted
+        if full:
+            graph = Graph(self.modules, full)
+            _want_callers(graph, wanted)
+            _want_registrations(graph, wanted)
+            wanted.spread()
+        found: dict[str, frozenset[str]] = {}
+        for path, names in wanted.entries.items():
+            known = full.get(path)
+            if known is None or not names.issubset(known.watched):
+                found[path] = frozenset(names.union(known.watched if known is not None else ()))
+        return found
 
 
 class _Wanted:
     """Names that other files should look for, and the entries that this makes for each of them.
 
     ``entries`` are as ``PyFacts.watched``: ``call:f``, ``call:mod.*``, ``call:Class.method``, ``reg:f``, ``reg:mod.f``
-    and ``def:f``. ``name`` asks for a module-level name; what is asked is its kind and what follows the name.
+    and ``def:f``. ``name`` asks for a module-level name; what is asked is its kind and what follows the name. Both only
+    grow from round to round.
     """
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
         self.entries: dict[str, set[str]] = {}
+        self.functions: set[Node] = set()
         self._names: dict[str, dict[str, set[tuple[str, str]]]] = {}
+        self._done: dict[str, dict[str, set[tuple[str, str]]]] = {}
 
     def name(self, path: str, name: str, kind: str, tail: str = "") -> None:
         """Ask every file that can see the module-level ``name`` of ``path`` to look for it."""
+        if (kind, tail) in self._done.get(path, {}).get(name, ()):
+            return
         self._names.setdefault(path, {}).setdefault(name, set()).add((kind, tail))
 
     def definition(self, path: str, name: str) -> None:
@@ -72,17 +97,13 @@ class _Wanted:
 
     def spread(self) -> None:
         """Turn the asked names into entries of the files that import them, re-exports followed."""
-        done: dict[str, dict[str, set[tuple[str, str]]]] = {}
         while self._names:
             path, asked = self._names.popitem()
-            known = done.setdefault(path, {})
-            fresh = {name: tails - known.get(name, set()) for name, tails in asked.items()}
-            fresh = {name: tails for name, tails in fresh.items() if tails}
-            for name, tails in fresh.items():
+            known = self._done.setdefault(path, {})
+            for name, tails in asked.items():
                 known.setdefault(name, set()).update(tails)
-            if fresh:
-                for importer, bound in self._modules.importers(path):
-                    self._spread_to(importer, bound, fresh)
+            for importer, bound in self._modules.importers(path):
+                self._spread_to(importer, bound, asked)
 
     def _spread_to(self, importer: str, bound: Bound, asked: Mapping[str, set[tuple[str, str]]]) -> None:
         if bound.name is None:
@@ -126,12 +147,11 @@ def _want_callers(graph: Graph, wanted: _Wanted) -> None:
         for name, aliases in graph.aliases(path).items():
             for alias in aliases:
                 _want_alias(path, name, alias, wanted)
-    seen: set[Node] = set()
     calls = graph.calls()
     for depth in range(CALLER_LEVELS):
-        for node in level - seen:
+        for node in level - wanted.functions:
             _want_function(graph, node, wanted)
-        seen |= level
+        wanted.functions |= level
         callers: set[Node] = set()
         for caller, meanings in calls:
             for meaning in meanings:
