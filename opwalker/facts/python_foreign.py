@@ -47,7 +47,7 @@ def foreign_names(layout: Layout) -> tuple[PyForeign, ...]:
                 named = _NAMED.match(text, at + len(library))
                 if named:
                     _add(layout, found, at, named.group(1))
-    if libraries and libraries & {match.group(1) for match in _LOOKED_UP.finditer(text)}:
+    if libraries and "getattr(" in text and libraries & {match.group(1) for match in _LOOKED_UP.finditer(text)}:
         for match in _TABLE_NAME.finditer(text):
             if any(head.is_class for head in layout.around(match.start())):
                 _add(layout, found, match.start(1), match.group(1))

@@ -59,6 +59,8 @@ def quick_facts(quick: Quick) -> PyFacts:
     used |= {use.text.split(".", 1)[0] for use in quick.op_calls.values()}
     imports = []
     for place, written in located_imports(quick.text):
+        if not written.endswith("*") and not any(word in written for word in used):
+            continue
         bound = [one for one in parse_import(written) if one.name == "*" or one.alias.split(".", 1)[0] in used]
         if bound and not quick.layout.in_string(place):
             around = quick.layout.around(place)

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 _LEXEME = re.compile(
     r'''"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:"""|\Z)'''
@@ -26,8 +26,7 @@ _NAME = re.compile(r"[ \t]*(\w+)")
 SIGNATURE_END = re.compile(r"(?<=[\w\)\]\"'.]):(?=[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))")
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The head of a definition: ``start`` is the start of its line, ``indent`` counts the blanks before it."""
 
     start: int

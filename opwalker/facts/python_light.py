@@ -12,7 +12,7 @@ from opwalker.model.python import PyLight
 from opwalker.model.source import SourceFile
 
 #: A file without any of these neither uses nor registers an op, unless it imports a name from one that does.
-MENTIONS = ("torch.ops", "torch.library", "Library(", "custom_op(", "CDLL(")
+MENTIONS = ("torch.ops", "torch.library", "Library(", "CDLL(")
 _FROM_TORCH = re.compile(r"from[ \t]+torch[ \t]+import\b[^\n]*(?:\(|\b(?:ops|library|_library)\b)")
 _TORCH_RENAMED = re.compile(r"import[ \t]+torch[ \t]+as[ \t]+(\w+)")
 _COMMENT = re.compile(r"#[^\n]*")

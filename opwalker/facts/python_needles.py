@@ -33,8 +33,10 @@ LIBRARY_USE = re.compile(
     r"\.(?:define|impl|fallback|_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)[ \t]*\("
 )
 DEFINED_USE = re.compile(r"\.(?:_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)\b")
-#: An op that is looked up by a name which is not written there: the function around it hands out ops.
-GETTER = re.compile(r"\bgetattr\(\s*(?:getattr\(\s*torch\.ops|torch\.ops[\w.]*\s*,\s*(?![\"']))")
+#: Words without which ``DEFINED_USE`` cannot match; looking for them first is far quicker.
+_DEFINED_WORDS = ("register_fake", "register_kernel", "register_autograd", "impl_abstract")
+_LOOKED_UP = re.compile(r"\bgetattr\(\s*(getattr\(\s*)?\Z")
+_OPEN_NAME = re.compile(r"torch\.ops[\w.]*\s*,\s*(?![\"'])")
 _SELF_USE = re.compile(r"\b(?:self|cls)\.(\w+)")
 #: What ``torch.library`` has that registers; the rest of it only reads or tests.
 _REGISTERING = frozenset(
@@ -88,6 +90,14 @@ def occurrences(text: str, words: str, attribute: bool = False) -> Iterator[int]
         if not is_word(after) and (attribute or before != ".") and not is_word(before):
             yield at
         at = text.find(words, at + size)
+
+
+def getters(text: str) -> Iterator[int]:
+    """The places of ``getattr`` that look up an op by a name which is not written there: a function hands out ops."""
+    for at in occurrences(text, "torch.ops"):
+        found = _LOOKED_UP.search(text, max(0, at - 60), at)
+        if found and (found.group(1) or _OPEN_NAME.match(text, at)):
+            yield found.start()
 
 
 def is_word(character: str) -> bool:
@@ -308,13 +318,16 @@ class Finder:
         """The words of registration and the helpers that they make."""
         needles, text = self.needles, self.text
         if needles.registrars or needles.roots:
-            needles.library_use = LIBRARY_USE if "Library(" in text else DEFINED_USE if needles.registrars else None
+            if "Library(" in text:
+                needles.library_use = LIBRARY_USE
+            elif needles.registrars and any(word in text for word in _DEFINED_WORDS):
+                needles.library_use = DEFINED_USE
         if needles.library_use is not None:
             for found in needles.library_use.finditer(text):
                 self._registers(found.start(), HELPER_LEVELS)
         if needles.roots:
-            for found in GETTER.finditer(text):
-                self._registers(found.start(), HELPER_LEVELS)
+            for at in getters(text):
+                self._registers(at, HELPER_LEVELS)
         for word in list(needles.registrars):
             for at in occurrences(text, word):
                 self._registers(at, HELPER_LEVELS)

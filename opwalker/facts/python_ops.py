@@ -14,6 +14,7 @@ from opwalker.facts.python_tree import (
     Node,
     Tree,
     arguments_of,
+    attribute_of,
     chain_from,
     is_called,
     line_of,
@@ -81,8 +82,8 @@ class OpReader:
             return
         start = node
         while plain(start) != spelled:
-            parent = start.parent
-            if parent is None or parent.type != "attribute" or parent.child_by_field_name("object") != start:
+            parent = attribute_of(start)
+            if parent is None:
                 return
             start = parent
         if alias is not None and not self._sees(start, alias):

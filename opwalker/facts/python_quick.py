@@ -13,14 +13,24 @@ from opwalker.facts.python_layout import SIGNATURE_END, Head, Layout
 from opwalker.facts.python_needles import CALLED, Needles, is_word, occurrences
 from opwalker.model.python import PyCall, PyClass, PyFunction, PyOpCall
 
-_OP = re.compile(r"\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\.([A-Za-z]\w*))?([ \t]*\(|,)")
-#: Before an op that is the first argument of an ordinary call: the call's name and its bracket.
-_ARGUMENT = re.compile(r"(?<![\w.])(?!(?:getattr|setattr|delattr|str|repr|id|type|callable)\()[A-Za-z_][\w.]*\(\s*\Z")
-#: Ways to bind a name anew inside a function; what follows the name, and what stands before it on its line.
-_BINDS_AFTER = re.compile(r"[ \t]*(?::[^=\n]*)?(?:=(?!=)|:=|,[^\n=]*(?<![=<>!])=(?!=)|,[^\n]*\bin\b|[ \t]+in\b)|[ \t]*:[ \t]*$", re.MULTILINE)
-_BINDS_BEFORE = re.compile(r"\b(?:for|as|global|nonlocal|lambda|del|import)\b[^\n]*\Z|,[ \t]*\*?\Z")
+_OP = re.compile(r"\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\.([A-Za-z]\w*))?([ \t]*\(|(?=[ \t]*[,)\]]))")
+#: ``torch.ops`` or a namespace of it as an argument: nothing is called and nothing bound.
+_NAMESPACE = re.compile(r"(?:\.[A-Za-z_]\w*)?[ \t]*[,)]")
+_COMPARED = re.compile(r"(?:[=!]=|\bis|\bis not|\bin|\bnot in)[ \t\r\n]*\(?[ \t\r\n]*\Z")
+_COMPARED_OP = re.compile(r"(?:\.[A-Za-z_]\w*)+(?![ \t]*[\w(.])")
+#: Before an op that is handed on: the name and bracket of a call, the bracket of a list, or a comma.
+_HANDED_ON = re.compile(r"(?:(?<![\w.])([A-Za-z_][\w.]*)\(|(?<![\w)\]])[ \t]*\[|,)\s*\Z")
+_NOT_CALLED_ON = frozenset({"getattr", "setattr", "delattr", "str", "repr", "id", "type", "return", "in", "and", "or", "not"})
+#: Ways to bind a name anew inside a function: what follows the name, what stands before it on its line.
+_BINDS_AFTER = re.compile(r"[ \t]*(?::[^=\n]*)?(?:=(?!=)|:=)")
+_BINDS_TUPLE = re.compile(r"[ \t]*,[^\n=]*(?<![=<>!])=(?!=)")
+_BINDS_BEFORE = re.compile(r"\b(?:for|as|global|nonlocal|lambda|del|import)\b[^\n]*\Z")
+#: What follows a parameter's name; an import's name is bound too, and resolved with its scope.
+_PARAMETER = re.compile(r"[ \t]*(?:[:,=)]|\Z)")
+_IMPORTED = re.compile(r"[ \t]*(?:from[ \t]|import[ \t]|\w+[ \t]+as[ \t]+\Z)")
+_NAMES_ONLY = re.compile(r"[\w \t.,*]*\Z")
 _CHAIN = re.compile(r"[A-Za-z_][\w.]*")
-_GUARD = re.compile(r"\b(?:hasattr|isinstance)\([ \t\r\n]*\Z")
+_GUARD = re.compile(r"\b(?:hasattr|isinstance|callable)\([ \t\r\n]*\Z")
 _LOADING = re.compile(r"\.(?:load_library|import_module|loaded_libraries)\b")
 _LEXEME = re.compile(r""""[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|\#[^\n]*""")
 _OWNER = re.compile(r"(?:\bsuper\(\)|(?<![\w.)\]}\"'])[A-Za-z_]\w*)\.\Z")
@@ -46,6 +56,7 @@ class Quick:
         self.functions: dict[int, PyFunction] = {}
         self.classes: dict[int, PyClass] = {}
         self._lines: tuple[int, int] = (0, 1)
+        self._signatures: dict[int, int] = {}
         self._checked: set[tuple[int, str]] = set()
 
     def read(self) -> bool:
@@ -108,14 +119,21 @@ class Quick:
         end = place + len(root)
         if _GUARD.search(self.text, max(0, place - 60), place) or _LOADING.match(self.text, end):
             return
+        start = max(0, place - 200)
+        if _COMPARED.search(self.text, start, place) and _COMPARED_OP.match(self.text, end):
+            return
+        handed_on = _HANDED_ON.search(self.text, start, place)
+        plainly = handed_on is not None and handed_on.group(1) not in _NOT_CALLED_ON
+        if plainly and _NAMESPACE.match(self.text, end):
+            return
         found = _OP.match(self.text, end)
         if found is None or found.group(3) in _NOT_OVERLOADS:
             raise NotPlain
         called = found.group().endswith("(")
-        if not called and not _ARGUMENT.search(self.text, max(0, place - 200), place):
+        if not called and not plainly:
             raise NotPlain
-        function = self._function_at(place)
-        text = self.text[place : found.end() - 1].rstrip()
+        function = self._function_of(self._around(place))
+        text = self.text[place : found.end()].rstrip("( \t")
         namespace, op, overload, _ = found.groups()
         self.op_calls[place] = PyOpCall(namespace, op, overload, self.line_of(place), function, text, called)
 
@@ -124,7 +142,7 @@ class Quick:
         functions = [one for one in around if not one.is_class]
         if functions and head not in _SELF:
             self._check_binding(functions[-1], head)
-        self.calls[place] = PyCall(callee, self.line_of(place), self._function_at(place))
+        self.calls[place] = PyCall(callee, self.line_of(place), self._function_of(around))
 
     def _check_binding(self, function: Head, name: str) -> None:
         """Raise ``NotPlain`` where the function may bind the name anew; note a nested function of that name."""
@@ -133,8 +151,8 @@ class Quick:
             return
         self._checked.add(key)
         start, end = function.start, self.layout.end_of(function)
-        close = SIGNATURE_END.search(self.text, start, end)
-        body = close.end() if close is not None else end
+        body = self._signature_end(function)
+        body = end if body < 0 else body
         for at in occurrences(self.text[start:end], name):
             at += start
             after = at + len(name)
@@ -142,25 +160,36 @@ class Quick:
             before = self.text[line:at]
             if before.lstrip() in ("def ", "async def ", "class "):
                 if at > start + function.indent + len("async def "):
-                    self._function_at(after + 1)
-            elif at < body or _BINDS_AFTER.match(self.text, after):
+                    self._function_of(self._around(after + 1))
+            elif _PARAMETER.match(self.text, after) if at < body else self._binds(before, after):
                 raise NotPlain
-            elif not CALLED.match(self.text, after) and self.text[after : after + 1] != "." and _BINDS_BEFORE.search(before):
-                raise NotPlain
+
+    def _binds(self, before: str, after: int) -> bool:
+        """Whether a name between ``before``, which starts its line, and ``after`` may be bound there."""
+        if _BINDS_AFTER.match(self.text, after):
+            return "(" not in before or "lambda" in before
+        if _BINDS_TUPLE.match(self.text, after) and _NAMES_ONLY.match(before):
+            return True
+        if CALLED.match(self.text, after) or self.text.startswith(".", after) or "#" in before:
+            return False
+        return _BINDS_BEFORE.search(before) is not None and not _IMPORTED.match(before)
 
     def _around(self, place: int) -> list[Head]:
         """The definitions around a place; what stands in a signature belongs outside."""
         around = self.layout.around(place)
-        while around:
-            close = SIGNATURE_END.search(self.text, around[0].start, self.layout.end_of(around[0]))
-            if close is None or close.start() < place:
-                break
+        while around and self._signature_end(around[0]) >= place:
             around = around[1:]
         return around
 
-    def _function_at(self, place: int) -> str | None:
-        """The qualname of the function around a place, which is noted with the class that it stands in."""
-        around = self._around(place)
+    def _signature_end(self, head: Head) -> int:
+        end = self._signatures.get(head.start)
+        if end is None:
+            close = SIGNATURE_END.search(self.text, head.start, self.layout.end_of(head))
+            end = self._signatures[head.start] = close.start() if close is not None else -1
+        return end
+
+    def _function_of(self, around: list[Head]) -> str | None:
+        """The qualname of the innermost function, which is noted with the class that it stands in."""
         function: str | None = None
         for at, head in enumerate(around):
             if head.is_class:

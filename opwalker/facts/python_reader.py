@@ -12,7 +12,7 @@ from bisect import bisect_right
 from opwalker.facts import python_steps
 from opwalker.facts.python_layout import SIGNATURE_END, Head, Layout
 from opwalker.facts.python_light import located_imports
-from opwalker.facts.python_needles import GETTER, Needles, occurrences
+from opwalker.facts.python_needles import Needles, getters, occurrences
 from opwalker.facts.python_ops import OpReader
 from opwalker.facts.python_tree import (
     Node,
@@ -163,7 +163,7 @@ class Reader:
         if self.needles.library_use is not None:
             places += [found.start() + 1 for found in self.needles.library_use.finditer(self.text)]
         if self.needles.roots:
-            places += [found.start() for found in GETTER.finditer(self.text)]
+            places += getters(self.text)
         if not places:
             return
         for place in sorted(places):

@@ -56,8 +56,8 @@ def text_of(node: Node) -> str:
 
 
 def plain(node: Node) -> str:
-    """The node's text without any white space."""
-    return _SPACE.sub("", text_of(node))
+    """The node's text without any white space, and without a star in front."""
+    return _SPACE.sub("", text_of(node)).lstrip("*")
 
 
 def line_of(node: Node) -> int:
@@ -236,11 +236,22 @@ def parameters_of(definition: Node) -> list[tuple[str, str | None, str | None, s
     return found
 
 
+def attribute_of(node: Node) -> Node | None:
+    """The attribute whose object the node is: for ``a`` in ``a.b.c`` the node of ``a.b``; None where there is none."""
+    parent = node.parent
+    if parent is not None and parent.type == "list_splat":
+        # The grammar reads ``return a, *b.c(x)`` as if the star belonged to ``b`` alone.
+        node, parent = parent, parent.parent
+    if parent is None or parent.type != "attribute" or parent.child_by_field_name("object") != node:
+        return None
+    return parent
+
+
 def chain_from(node: Node) -> Node:
     """The longest attribute chain that begins with ``node``: for ``a`` in ``a.b.c(x)`` the node of ``a.b.c``."""
     while True:
-        parent = node.parent
-        if parent is None or parent.type != "attribute" or parent.child_by_field_name("object") != node:
+        parent = attribute_of(node)
+        if parent is None:
             return node
         node = parent
 
@@ -248,6 +259,8 @@ def chain_from(node: Node) -> Node:
 def is_called(node: Node) -> bool:
     """Whether the node is the callee of a call."""
     parent = node.parent
+    if parent is not None and parent.type == "list_splat":
+        node, parent = parent, parent.parent
     return parent is not None and parent.type == "call" and parent.child_by_field_name("function") == node
 
 
