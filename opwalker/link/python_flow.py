@@ -368,6 +368,9 @@ class Flow:
     def constant(self, path: str, name: str) -> Value:
         """The number or truth value that a module-level name gets, where it is assigned only once."""
         assigned = [step for step in self.steps(path).get(None, []) if step.kind == "assign" and step.target == name]
+        if not assigned:
+            found = [one for one in self.graph.origins(path, (name,)) if one != (path, name)]
+            return self.constant(*found[0]) if len(found) == 1 else Unknown(f"{name}, a variable")
         if len(assigned) != 1 or assigned[0].guards:
             return Unknown(f"{name}, a variable")
         context = Context(path, None, inner=(path, assigned[0].line))

@@ -7,6 +7,7 @@ callers of their wrappers and of helpers that register, then callers of those, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from opwalker.link.python_graph import Graph, Node
@@ -17,6 +18,7 @@ from opwalker.model.python import PyAlias, PyExpr, PyFacts, PyLight, PyStep
 CALLER_LEVELS = 2
 HELPER_LEVELS = 3
 
+_NAME = re.compile(r"[A-Za-z_]\w*")
 #: The last words of calls that register.
 REGISTERING = frozenset(
     {"define", "impl", "fallback", "_register_fake", "register_fake", "impl_abstract", "custom_op", "triton_op"}
@@ -218,6 +220,12 @@ def _want_registrations(graph: Graph, wanted: _Wanted) -> None:
                 _want_definitions(graph, path, step.value, wanted)
             if words & {"custom_op", "triton_op"} or through_helper:
                 _want_result(path, step, wanted)
+        for function in facts.functions if facts.steps else ():
+            for _, note, default, _ in function.parameters:
+                for name in _NAME.findall(f"{note or ''} {default or ''}"):
+                    for origin, own in graph.origins(path, (name,)):
+                        if origin != path:
+                            wanted.definition(origin, own)
 
 
 def _want_result(path: str, step: PyStep, wanted: _Wanted) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_TOKEN = re.compile(r"""[ \t\r\n]*(?:([A-Za-z_]\w*(?:[ \t]*\.[ \t]*[A-Za-z_]\w*)*)|(\.\.\.)|([\[\],|()])|(["'])(.*?)\4)""", re.DOTALL)
+_TOKEN = re.compile(
+    r"""\s*(?:([A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)|(\.\.\.)|([\[\],|()])|(["'])(.*?)\4|(\#[^\n]*))""", re.DOTALL
+)
 _DEEPEST = 40
 
 
@@ -44,8 +46,10 @@ class _Parser:
             found = _TOKEN.match(text, at)
             if found is None:
                 raise NotAType(text)
-            name, dots, sign, quote, quoted = found.groups()
-            if name:
+            name, dots, sign, quote, quoted, comment = found.groups()
+            if comment:
+                pass
+            elif name:
                 self._tokens.append(("name", re.sub(r"\s", "", name)))
             elif quote:
                 self._tokens.append(("quoted", quoted))
