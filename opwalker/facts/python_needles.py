@@ -353,7 +353,7 @@ class Finder:
             result = word != "Library" and CALLED.match(self.text, place + len(word)) is not None
             decorated = self.layout.decorated(place)
             if decorated is not None:
-                self._callers(decorated.name, False, CALLER_LEVELS)
+                self._callers(decorated.name, False, CALLER_LEVELS + 1)
             elif found and result:
                 self._result(found.group(1), bool(around))
             elif found and "," not in found.group(1) and "." not in found.group(1):
@@ -370,7 +370,7 @@ class Finder:
         """What a helper of registration returns is bound to names: calls of them may be calls of an op."""
         for target in targets.split(","):
             owner, _, name = target.strip().rpartition(".")
-            self._callers(name, bool(owner) or in_class, CALLER_LEVELS)
+            self._callers(name, bool(owner) or in_class, CALLER_LEVELS + 1)
 
     def _keep_method_flow(self, method: Head, owner: Head) -> None:
         """Keep what a registering method relies on: the constructor and the methods it reads through ``self``."""

@@ -31,6 +31,8 @@ class Graph:
     def __init__(self, modules: Modules, full: Mapping[str, PyFacts]) -> None:
         self.modules = modules
         self.full = full
+        #: Module-level names that registrations are bound to: what they are is not known yet, that they matter is.
+        self.results: set[Node] = set()
         self._functions: dict[str, dict[str, list[PyFunction]]] = {}
         self._classes: dict[str, dict[str, PyClass]] = {}
         self._imports: dict[str, dict[str, list[PyImport]]] = {}
@@ -237,7 +239,7 @@ class Graph:
     def _in_file(self, path: str, parts: list[str]) -> Iterator[Node | PyAlias]:
         """What a file itself defines under a dotted name."""
         whole = ".".join(parts)
-        if whole in self.functions(path) or whole in self.classes(path):
+        if whole in self.functions(path) or whole in self.classes(path) or Node(path, whole) in self.results:
             yield Node(path, whole)
         elif len(parts) > 1 and ".".join(parts[:-1]) in self.classes(path):
             owner = ".".join(parts[:-1])

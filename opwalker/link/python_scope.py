@@ -61,8 +61,8 @@ class Scope:
         wanted = self._wanted
         if full:
             graph = Graph(self.modules, full)
-            _want_callers(graph, wanted)
             _want_registrations(graph, wanted)
+            _want_callers(graph, wanted)
             wanted.spread()
         found: dict[str, frozenset[str]] = {}
         for path, names in wanted.entries.items():
@@ -150,18 +150,19 @@ def _want_callers(graph: Graph, wanted: _Wanted) -> None:
             for alias in aliases:
                 _want_alias(path, name, alias, wanted)
     calls = graph.calls()
-    for depth in range(CALLER_LEVELS):
+    for caller, meanings in calls:
+        if any(isinstance(meaning, PyAlias) or meaning in graph.results for meaning in meanings):
+            level.add(caller)
+    for _ in range(CALLER_LEVELS):
         for node in level - wanted.functions:
             _want_function(graph, node, wanted)
         wanted.functions |= level
         callers: set[Node] = set()
         for caller, meanings in calls:
             for meaning in meanings:
-                if isinstance(meaning, PyAlias):
-                    if not depth:
+                if isinstance(meaning, Node):
+                    if meaning in level or Node(meaning.path, f"{meaning.qualname}.__init__") in level:
                         callers.add(caller)
-                elif meaning in level or Node(meaning.path, f"{meaning.qualname}.__init__") in level:
-                    callers.add(caller)
         level = callers
 
 
@@ -219,7 +220,7 @@ def _want_registrations(graph: Graph, wanted: _Wanted) -> None:
             if words & REGISTERING or through_helper:
                 _want_definitions(graph, path, step.value, wanted)
             if words & {"custom_op", "triton_op"} or through_helper:
-                _want_result(path, step, wanted)
+                _want_result(graph, path, step, wanted)
         for function in facts.functions if facts.steps else ():
             for _, note, default, _ in function.parameters:
                 for name in _NAME.findall(f"{note or ''} {default or ''}"):
@@ -228,11 +229,12 @@ def _want_registrations(graph: Graph, wanted: _Wanted) -> None:
                             wanted.definition(origin, own)
 
 
-def _want_result(path: str, step: PyStep, wanted: _Wanted) -> None:
+def _want_result(graph: Graph, path: str, step: PyStep, wanted: _Wanted) -> None:
     """What a registration returns is bound to a name: ask for calls of it, they may be calls of the op."""
     if step.target is None or step.kind not in ("assign", "decorate"):
         return
     if step.scope is None and "." not in step.target:
+        graph.results.add(Node(path, step.target))
         wanted.name(path, step.target, "call")
     elif step.scope is not None and "." not in step.scope and step.kind == "assign":
         wanted.name(path, step.scope, "call", f".{step.target}")
