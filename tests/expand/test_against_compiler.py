@@ -1,0 +1,54 @@
+"""Macro expansion against a compiler: random programs give the same tokens as the C preprocessor of this machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from opwalker.expand.tokens import tokenize
+from tests.expand.macro_programs import Program, program, programs
+from tests.not_run import NotRun
+from tests.trees import tree
+
+
+@pytest.fixture(scope="module")
+def compiler() -> str:
+    """A C++ preprocessor in GNU mode."""
+    found = shutil.which("g++") or shutil.which("gcc")
+    if found is None:
+        raise NotRun("no gcc on this machine")
+    return found
+
+
+def preprocessed(compiler: str, program: Program, folder: Path) -> str | None:
+    """What the compiler makes of a program; None where it has something to say against it."""
+    for name, text in program.headers.items():
+        (folder / name).write_text(text)
+    command = [compiler, "-E", "-P", "-x", "c++", "-std=gnu++20", "-undef", "-I", str(folder), "-"]
+    done = subprocess.run(command, input=program.text, capture_output=True, text=True, check=False)
+    return None if done.returncode or done.stderr else done.stdout
+
+
+def expanded(program: Program) -> list[str]:
+    """What this project makes of it, token by token."""
+    bench = tree({"a.cu": program.text, **program.headers})
+    made = bench.unit().preprocessor.span("a.cu", 0, len(program.text), "a.cu")
+    return [token.text for token in made.tokens]
+
+
+@settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
+@given(made=programs())
+def test_expansion_agrees_with_the_compiler(compiler: str, tmp_path_factory, made: Program) -> None:
+    wanted = preprocessed(compiler, made, tmp_path_factory.getbasetemp())
+    if wanted is None:
+        return
+    assert expanded(made) == [token.text for token in tokenize(wanted)]
+
+
+def test_most_programs_are_accepted_by_the_compiler(compiler: str, tmp_path: Path) -> None:
+    """The comparison above must not be empty: the compiler takes at least 60 of 100 programs."""
+    assert sum(preprocessed(compiler, program(seed), tmp_path) is not None for seed in range(100)) >= 60
