@@ -112,5 +112,3 @@ def _merged(known: PyFacts, more: PyFacts) -> PyFacts:
             problems=tuple(dict.fromkeys([*known.problems, *more.problems])),
         )
     )
-
-

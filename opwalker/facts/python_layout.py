@@ -1,7 +1,8 @@
 """Where the definitions of a Python text begin and end, found without parsing it, and a shorter text to parse.
 
 In: a file's text. Out: the heads of its definitions, what surrounds a place, and a *skeleton*: the same text, line for
-line, in which functions of no interest have lost their bodies. Parsing the skeleton costs a fraction of parsing the file.
+line, in which functions of no interest have lost their bodies. Parsing the skeleton costs a fraction of parsing the
+file.
 
 Indentation decides, as it does for Python. Lines inside brackets that hang below the indentation of their statement are
 not foreseen: such a skeleton does not parse, and the reader then takes the whole file instead.
@@ -38,7 +39,7 @@ class Head(NamedTuple):
 @lru_cache(maxsize=256)
 def _statement_at_most(indent: int) -> re.Pattern[str]:
     """The start of a line that begins a statement and is indented by at most ``indent``."""
-    return re.compile(r"\n[ \t]{0,%d}(?=[^\s#)\]}])" % indent)
+    return re.compile(rf"\n[ \t]{{0,{indent}}}(?=[^\s#)\]}}])")
 
 
 class Layout:
@@ -133,8 +134,9 @@ class Layout:
         if decorator < 0 or self.text[sign:decorator].strip(" \t") or decorator - sign != head.indent:
             return None
         between = self.text[line : head.start]
-        own = [row for row in between.split("\n")[1:] if row.strip() and len(row) - len(row.lstrip(" \t")) <= head.indent]
-        return head if all(row.lstrip()[0] in "@)]}#" for row in own) else None
+        rows = [row for row in between.split("\n")[1:] if row.strip()]
+        own = [row.lstrip() for row in rows if len(row) - len(row.lstrip(" \t")) <= head.indent]
+        return head if all(row[0] in "@)]}#" for row in own) else None
 
     def outermost(self) -> list[Head]:
         """The functions that stand in no other function, in order."""

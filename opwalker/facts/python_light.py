@@ -1,7 +1,7 @@
 """The cheap facts of a Python file: its import statements, and whether it says anything about ops.
 
-In: a file's text. Out: ``PyLight``. Nothing is parsed, so every file of a large tree can be read this way; what stands in
-a docstring may pass for an import, which costs a needless look at a file and never an answer.
+In: a file's text. Out: ``PyLight``. Nothing is parsed, so every file of a large tree can be read this way; what stands
+in a docstring may pass for an import, which costs a needless look at a file and never an answer.
 """
 
 from __future__ import annotations

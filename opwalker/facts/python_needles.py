@@ -1,8 +1,9 @@
 """Which places of a Python text matter, found by looking for words.
 
-In: a text, its layout and the names that other files want looked for. Out: ``Needles``: the words to look at, the places
-where they were found, and the outermost functions that must be parsed with their bodies. Callers inside the file are
-followed for two levels and helpers of registration for three, by name alone: too much may be found, never too little.
+In: a text, its layout and the names that other files want looked for. Out: ``Needles``: the words to look at, the
+places where they were found, and the outermost functions that must be parsed with their bodies. Callers inside the file
+are followed for two levels and helpers of registration for three, by name alone: too much may be found, never too
+little.
 """
 
 from __future__ import annotations
@@ -53,12 +54,13 @@ _WORD = re.compile(r"\w+")
 class Needles:
     """What to look at.
 
-    ``roots`` spell ``torch.ops`` or something below it (``{"ops": "torch.ops"}``); ``names`` are bare names of functions
-    and classes, ``methods`` names reached through ``self`` or a class, ``heads`` aliases of modules whose attributes are
-    called, ``dotted`` the wanted attributes of a name (``""`` among them: a class here has the name as its base). ``registrars`` are words whose statement takes part in a
-    registration. ``kept`` are starts of functions to parse whole, ``signed`` of those of which the signature is enough.
-    ``hits`` are places of words that may be calls; ``registering`` says that some places must be parsed. ``implied`` are
-    names looked for without being asked, spelled as they would be asked for.
+    ``roots`` spell ``torch.ops`` or something below it (``{"ops": "torch.ops"}``); ``names`` are bare names of
+    functions and classes, ``methods`` names reached through ``self`` or a class, ``heads`` aliases of modules whose
+    attributes are called, ``dotted`` the wanted attributes of a name (``""`` among them: a class here has the name as
+    its base). ``registrars`` are words whose statement takes part in a registration. ``kept`` are starts of functions
+    to parse whole, ``signed`` of those of which the signature is enough. ``hits`` are places of words that may be
+    calls; ``registering`` says that some places must be parsed. ``implied`` are names looked for without being asked,
+    spelled as they would be asked for.
     """
 
     roots: dict[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from opwalker.facts.python_expr import string_of
 from opwalker.facts.python_needles import occurrences
 from opwalker.facts.python_tree import (
     Node,
@@ -20,7 +21,6 @@ from opwalker.facts.python_tree import (
     line_of,
     place_of,
     plain,
-    string_of,
     text_of,
 )
 from opwalker.model.python import PyAlias, PyOpCall
@@ -128,7 +128,7 @@ class OpReader:
         return (f"{inner}.{qualname}" if inner else qualname) == alias.scope
 
     def _follow(self, start: Node) -> tuple[Node, list[str]]:
-        """The node of the whole chain from ``start``, through ``getattr`` with a literal name, and its further parts."""
+        """The node of the whole chain from ``start``, through ``getattr`` with a literal name, and its parts."""
         parts: list[str] = []
         node = start
         while True:

@@ -20,7 +20,7 @@ _COMPARED = re.compile(r"(?:[=!]=|\bis|\bis not|\bin|\bnot in)[ \t\r\n]*\(?[ \t\
 _COMPARED_OP = re.compile(r"(?:\.[A-Za-z_]\w*)+(?![ \t]*[\w(.])")
 #: Before an op that is handed on: the name and bracket of a call, the bracket of a list, or a comma.
 _HANDED_ON = re.compile(r"(?:(?<![\w.])([A-Za-z_][\w.]*)\(|(?<![\w)\]])[ \t]*\[|,)\s*\Z")
-_NOT_CALLED_ON = frozenset({"getattr", "setattr", "delattr", "str", "repr", "id", "type", "return", "in", "and", "or", "not"})
+_NOT_CALLED_ON = frozenset("getattr setattr delattr str repr id type return in and or not".split())
 #: Ways to bind a name anew inside a function: what follows the name, what stands before it on its line.
 _BINDS_AFTER = re.compile(r"[ \t]*(?::[^=\n]*)?(?:=(?!=)|:=)")
 _BINDS_TUPLE = re.compile(r"[ \t]*,[^\n=]*(?<![=<>!])=(?!=)")

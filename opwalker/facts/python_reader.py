@@ -1,7 +1,7 @@
 """One Python text read by parsing it: registrations, ops that are stored or handed on, and calls.
 
-In: a layout and its needles. Out: ``PyFacts`` without the facts that need no parsing. Only the functions of interest are
-parsed with their bodies. Names are not resolved across files here.
+In: a layout and its needles. Out: ``PyFacts`` without the facts that need no parsing. Only the functions of interest
+are parsed with their bodies. Names are not resolved across files here.
 """
 
 from __future__ import annotations
@@ -207,11 +207,11 @@ class Reader:
             owner = owner.parent
         body = owner.child_by_field_name("body") if owner is not None else None
         for child in body.named_children if body is not None else []:
-            inner_definition = child.child_by_field_name("definition") if child.type == "decorated_definition" else child
-            if inner_definition is not None and inner_definition.type == "function_definition":
-                named = inner_definition.child_by_field_name("name")
+            inner = child.child_by_field_name("definition") if child.type == "decorated_definition" else child
+            if inner is not None and inner.type == "function_definition":
+                named = inner.child_by_field_name("name")
                 if named is not None and text_of(named) in wanted:
-                    self._read_body(inner_definition)
+                    self._read_body(inner)
 
     def _close_over_names(self) -> None:
         """The definitions of names that the steps use: assignments, functions and classes of this file."""
@@ -325,11 +325,14 @@ class Reader:
             bound = [one for one in parse_import(written) if one.name == "*" or one.alias.split(".", 1)[0] in used]
             if not bound:
                 continue
-            node = self.node_at(place + len(self.text[place : place + 200]) - len(self.text[place : place + 200].lstrip()))
+            line = self.text[place : place + 200]
+            node = self.node_at(place + len(line) - len(line.lstrip()))
             if node is None or node.type not in ("import", "from"):
                 continue
-            scope, line = place_of(node).function, line_of(node)
-            self.imports += [PyImport(one.module, one.name, one.alias, one.level, line, scope) for one in bound]
+            scope = place_of(node).function
+            self.imports += [
+                PyImport(one.module, one.name, one.alias, one.level, line_of(node), scope) for one in bound
+            ]
 
     def facts(self, problems: tuple[Problem, ...]) -> PyFacts:
         """What was read, frozen and in source order."""

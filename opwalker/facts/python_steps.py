@@ -1,18 +1,17 @@
 """The flow that a registration goes through, read off a parsed Python text.
 
-In: nodes of functions and statements. Out: ``PyStep``s in source order: assignments, calls, returns and decorators, with
-the conditions that they stand under. What the steps mean is for the linker.
+In: nodes of functions and statements. Out: ``PyStep``s in source order: assignments, calls, returns and decorators,
+with the conditions that they stand under. What the steps mean is for the linker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opwalker.facts.python_expr import expr, guards_of
 from opwalker.facts.python_tree import (
     Node,
     decorators_of,
-    expr,
-    guards_of,
     last_line_of,
     line_of,
     place_of,

@@ -307,9 +307,7 @@ class Caller:
         context.inner = inner
         if context.found is not None:
             fresh = [
-                one
-                for one in context.found[before:]
-                if (one.origin, one.effect.action, one.effect.name) not in fixed
+                one for one in context.found[before:] if (one.origin, one.effect.action, one.effect.name) not in fixed
             ]
             context.found[before:] = fresh
         return choice(values)

@@ -2,7 +2,8 @@
 
 In: a ``Graph`` over full facts. Out: ``Found``s: every registration, at the place where all that it needs is known: a
 decorator, a call of torch, or a call of a project's helper that ends in one. Functions are followed into, a few levels
-deep, with the values that they are called with; conditions that cannot be decided are kept as text. Nothing is executed.
+deep, with the values that they are called with; conditions that cannot be decided are kept as text. Nothing is
+executed.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from opwalker.link.python_calls import Caller
 from opwalker.link.python_graph import Graph
-from opwalker.link.python_torch import Arguments, Effect, spelled_op
+from opwalker.link.python_torch import Arguments, Effect
 from opwalker.link.python_values import (
-    Choice,
     Class,
     Const,
     Defined,
@@ -33,7 +33,7 @@ from opwalker.link.python_values import (
     is_given,
     truth,
 )
-from opwalker.model.python import PyAlias, PyFunction, PyGuard, PyImport, PyStep
+from opwalker.model.python import PyFunction, PyGuard, PyImport, PyStep
 
 #: How deep calls are followed: a helper, a class that it makes, a method of that, and the helper below.
 DEEPEST = 8
@@ -68,7 +68,10 @@ class Context:
 
 
 class Flow:
-    """Follows the steps of all files of a graph."""
+    """Follows the steps of all files of a graph.
+
+    ``results`` holds what decorators returned, by file, decorated function and line of the decorator.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -76,7 +79,7 @@ class Flow:
         self._steps: dict[str, dict[str | None, list[PyStep]]] = {}
         self._values: dict[tuple[str, str, int | None], Value] = {}
         self._pending: set[tuple[str, str, int | None]] = set()
-        self._results: dict[tuple[str, str, int], Value] = {}
+        self.results: dict[tuple[str, str, int], Value] = {}
         self._alone: dict[tuple[str, str], tuple[list[Found], Frame]] = {}
 
     def all_found(self) -> list[Found]:
@@ -93,32 +96,6 @@ class Flow:
                     if key not in found or len(one.condition or "") < len(found[key].condition or ""):
                         found[key] = one
         return sorted(found.values(), key=lambda one: (one.path, one.line, one.effect.name or "", one.effect.action))
-
-    def op_names(self) -> Iterator[tuple[str, PyAlias]]:
-        """``(file, alias)`` for the names that stand for an op by way of a helper or of ``custom_op``."""
-        for path in sorted(self.graph.full):
-            for scope, steps in self.steps(path).items():
-                for step in steps:
-                    name = (step.target or "").rpartition(".")[2]
-                    owner = scope
-                    if step.kind == "assign" and (step.target or "").startswith("self."):
-                        owner = (scope or "").rpartition(".")[0]
-                    elif step.kind not in ("assign", "decorate") or scope in self.graph.functions(path):
-                        continue
-                    for target in sorted(set(self._ops_of(path, scope, step))):
-                        yield path, PyAlias(name, target, owner, step.line)
-
-    def _ops_of(self, path: str, scope: str | None, step: PyStep) -> Iterator[str]:
-        """The ops, spelt from the root, that a step binds to its target."""
-        if step.kind == "decorate":
-            value = self._results.get((path, step.target or "", step.line), Unknown("open"))
-        elif scope is not None and scope in self.graph.functions(path):
-            value = self.evaluate(self.alone(path, scope)[1], step.value, Context(path, None))
-        else:
-            value = self.evaluate(Frame(path, scope or "", {}), step.value, Context(path, None, inner=(path, step.line)))
-        found = {one for one in map(spelled_op, value.values if isinstance(value, Choice) else (value,)) if one}
-        if len(found) == 1:
-            yield from found
 
     # -- entries
 
@@ -266,7 +243,7 @@ class Flow:
             known = self.function(frame.path, qualname, frame if frame.scope else None, step.line)
         decorator = self.evaluate(frame, step.value, context)
         result = self.caller.call(decorator, Arguments((known,), ()), context, step.value)
-        self._results[frame.path, qualname, step.line] = result
+        self.results[frame.path, qualname, step.line] = result
         # A wrapper made by an ordinary decorator keeps the name and the signature of what it wraps.
         settled = result if isinstance(result, Defined | Instance | Partial) else known
         frame.names[name] = settled
@@ -400,7 +377,7 @@ class Flow:
         return choice(values)
 
 
-_BUILTINS = frozenset({"getattr", "hasattr", "staticmethod", "classmethod", "property", "list", "tuple", "set", "str", "super"})
+_BUILTINS = frozenset("getattr hasattr staticmethod classmethod property list tuple set str super".split())
 
 
 #: A module-level truth value or number: functions may set it anew, so that it decides nothing.

@@ -1,7 +1,7 @@
 """Names of full facts resolved: which function a call means, which op an alias means.
 
-In: ``Modules`` and the full facts of the files that were read. Out: ``Graph``: from the text of a callee in a function to
-the functions, classes or ops that it can mean. What is not in the facts is not guessed.
+In: ``Modules`` and the full facts of the files that were read. Out: ``Graph``: from the text of a callee in a function
+to the functions, classes or ops that it can mean. What is not in the facts is not guessed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which file a Python import leads to.
 
-In: the paths of all Python files of a tree and their import statements. Out: ``Modules``: from a module name, as a given
-file spells it, to a file or package; from a name in a file to where it is defined, re-exports followed; and who imports
-what. Names that several files could answer to equally well lead nowhere.
+In: the paths of all Python files of a tree and their import statements. Out: ``Modules``: from a module name, as a
+given file spells it, to a file or package; from a name in a file to where it is defined, re-exports followed; and who
+imports what. Names that several files could answer to equally well lead nowhere.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Modules:
                 self._by_name.setdefault(".".join(parts[at + 1 :]), []).append(path)
 
     def module(self, path: str, name: str, level: int = 0) -> str | None:
-        """The file that the module ``name`` means in ``path``; a package without ``__init__.py`` as its folder and ``/``.
+        """The file that the module ``name`` means in ``path``; a package without ``__init__.py`` as its folder and
+        ``/``.
 
         ``level`` counts leading dots. None where it lies outside the tree or is not certain.
         """
@@ -99,7 +100,7 @@ class Modules:
 
     def below(self, package: str, name: str) -> str | None:
         """The submodule ``name`` of a package, by the package's file or folder."""
-        if package.endswith("/__init__.py") or package == "__init__.py" or package.endswith("/"):
+        if package == "__init__.py" or package.endswith(("/__init__.py", "/")):
             folder = package.removesuffix("__init__.py").rstrip("/")
             return self._file(f"{folder}/{name}".strip("/"))
         return None
@@ -127,7 +128,7 @@ class Modules:
         for statement in facts.imports:
             if name in statement and statement.startswith("from "):
                 for one in parse_import(statement):
-                    if one.alias == name and one.name != name or one.alias == name and one.module:
+                    if (one.alias == name and one.name != name) or (one.alias == name and one.module):
                         return True
         return False
 
@@ -212,7 +213,7 @@ class Modules:
 def _shared(folder: str, path: str) -> int:
     """How many leading folders two paths share."""
     count = 0
-    for left, right in zip(folder.split("/"), path.split("/")):
+    for left, right in zip(folder.split("/"), path.split("/"), strict=False):
         if left != right:
             break
         count += 1

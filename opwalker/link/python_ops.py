@@ -13,6 +13,7 @@ from opwalker.link.python_flow import Flow
 from opwalker.link.python_graph import Graph, Node
 from opwalker.link.python_modules import Modules
 from opwalker.link.python_register import PythonRegistrations, by_function, registrations
+from opwalker.link.python_results import op_names
 from opwalker.model.python import PyAlias, PyFacts, PyForeign, PyLight, PyOpCall
 from opwalker.model.walk import PythonRef
 
@@ -39,7 +40,7 @@ class PythonOps:
         self.graph = Graph(modules or Modules(light), full)
         flow = Flow(self.graph)
         self.registrations: PythonRegistrations = registrations(flow)
-        for path, alias in flow.op_names():
+        for path, alias in op_names(flow):
             self.graph.add_alias(path, alias)
         self._ops: dict[str, list[_Call]] = {}
         self._references: dict[str, list[_Call]] = {}
@@ -101,8 +102,9 @@ class PythonOps:
     def callers(self, namespace: str, op: str) -> tuple[PythonRef, ...]:
         """The calls of an op, and of the functions that call it, two levels up; by depth, file and line.
 
-        ``line`` is where the call stands. A function that calls the op and is itself called from elsewhere is a wrapper:
-        it stands for the op there, and ``line`` is where it is defined; ``call_line`` always is the call's own line.
+        ``line`` is where the call stands. A function that calls the op and is itself called from elsewhere is a
+        wrapper: it stands for the op there, and ``line`` is where it is defined; ``call_line`` always is the call's own
+        line.
         """
         found: dict[tuple[str, int, str | None], PythonRef] = {}
         reached: set[Node] = set()

@@ -16,7 +16,6 @@ from opwalker.link.python_values import (
     Choice,
     Const,
     Defined,
-    Frame,
     Func,
     Lambda,
     Outer,

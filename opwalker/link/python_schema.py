@@ -1,7 +1,8 @@
 """The schema of an op that is defined by a Python function's annotations.
 
 In: the function's signature, the arguments it mutates, and a look-up of names. Out: the schema's text, as
-``torch.library.infer_schema`` gives it, or the reason why there is none. A signature as written is given for any function.
+``torch.library.infer_schema`` gives it, or the reason why there is none. A signature as written is given for any
+function.
 """
 
 from __future__ import annotations
@@ -56,9 +57,8 @@ _DTYPES = {
     "chalf": "complex32",
 }
 _PLAIN_DTYPES = frozenset(
-    {"float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
-    | {"bool", "complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"}
-    | {"float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"}
+    "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex32 complex64"
+    " complex128 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2".split()
 )
 
 
@@ -97,7 +97,8 @@ def infer_schema(function: PyFunction, mutates: Iterable[str] | None, names: Nam
             if not written.startswith("Tensor"):
                 raise NoSchema(f"parameter {parameter} is said to be mutated and is no tensor")
             written = f"Tensor(a{at}!){written[len('Tensor') :]}"
-        parts.append(f"{written} {parameter}" + (f"={_default(default, parameter, names)}" if default is not None else ""))
+        value = f"={_default(default, parameter, names)}" if default is not None else ""
+        parts.append(f"{written} {parameter}{value}")
     if unseen:
         raise NoSchema(f"mutated arguments that the function does not have: {', '.join(sorted(unseen))}")
     return f"{name}({', '.join(parts)}) -> {_returned(function.returns, names)}"
@@ -158,7 +159,8 @@ def _element(found: PyType, names: Names) -> PyType | None:
 
 def _argument_type(annotation: str, parameter: str, names: Names) -> str:
     """The schema type of an annotation."""
-    refused = NoSchema(f"parameter {parameter} has the annotation {' '.join(annotation.split())}, which no schema type fits")
+    written = " ".join(annotation.split())
+    refused = NoSchema(f"parameter {parameter} has the annotation {written}, which no schema type fits")
     try:
         found = parse_type(annotation)
     except NotAType:

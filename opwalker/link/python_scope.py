@@ -2,7 +2,8 @@
 
 In: the light facts of all files and the full facts read so far. Out: for each file that is still to be read (or read
 again) the names to look for. Asked again after each round until nothing is left: first the files that mention ops, then
-callers of their wrappers and of helpers that register, then callers of those, and the definitions that registrations use.
+callers of their wrappers and of helpers that register, then callers of those, and the definitions that registrations
+use.
 """
 
 from __future__ import annotations
@@ -34,9 +35,7 @@ def needed(light: Mapping[str, PyLight], full: Mapping[str, PyFacts]) -> dict[st
     return Scope(light).needed(full)
 
 
-def needed_in(
-    light: Mapping[str, PyLight], full: Mapping[str, PyFacts], scope: Scope
-) -> dict[str, frozenset[str]]:
+def needed_in(light: Mapping[str, PyLight], full: Mapping[str, PyFacts], scope: Scope) -> dict[str, frozenset[str]]:
     """As ``needed``, for several rounds over one tree: ``scope`` is its ``Scope``, made once."""
     del light
     return scope.needed(full)
@@ -284,7 +283,8 @@ def _is_open(graph: Graph, path: str, step: PyStep) -> bool:
             bound.update(name for name, *_ in function.parameters)
         scope = scope.rpartition(".")[0]
     facts = graph.full[path]
-    bound |= {other.target for other in facts.steps if other.target and other.scope == step.scope and other.kind == "assign"}
+    assigned = [other for other in facts.steps if other.kind == "assign" and other.scope == step.scope]
+    bound |= {other.target for other in assigned if other.target}
     arguments = step.value.items[1:] if step.value.kind == "call" else step.value.items
     return any(_words(argument) & bound for argument in arguments)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opwalker.link.python_values import (
+    NONE,
     Choice,
     Const,
     Defined,
@@ -59,15 +60,15 @@ DEFINED_METHODS = frozenset({"register_fake", "register_kernel", "register_autog
 class Effect:
     """One registration: ``action`` is ``define``, ``impl``, ``fake`` or ``autograd``.
 
-    ``name`` is the op's full name where it is known, else None and ``why`` says why; ``given`` marks a name that a caller
-    may still make known. ``schema``, ``function`` and ``key`` are values; a missing key is ``Const(None)``.
+    ``name`` is the op's full name where it is known, else None and ``why`` says why; ``given`` marks a name that a
+    caller may still make known. ``schema``, ``function`` and ``key`` are values; a missing key is ``NONE``.
     """
 
     action: str
     name: str | None
-    schema: Value = Const(None)
-    function: Value = Const(None)
-    key: Value = Const(None)
+    schema: Value = NONE
+    function: Value = NONE
+    key: Value = NONE
     library: Library | None = None
     why: str = ""
     given: bool = False
@@ -83,13 +84,13 @@ class Arguments:
     open_ended: bool = False
 
     def get(self, at: int | None, name: str) -> Value:
-        """The argument at a position, or of a name; ``Const(None)`` where it is left out."""
+        """The argument at a position, or of a name; ``NONE`` where it is left out."""
         for keyword, value in self.keywords:
             if keyword == name:
                 return value
         if at is not None and at < len(self.positional):
             return self.positional[at]
-        return Unknown("handed on as part of *args or **kwargs") if self.open_ended else Const(None)
+        return Unknown("handed on as part of *args or **kwargs") if self.open_ended else NONE
 
     def has(self, at: int | None, name: str) -> bool:
         """Whether the argument is given."""
@@ -118,7 +119,8 @@ def op_of(value: Value) -> tuple[str | None, str, bool]:
             return name, "", False
         case Outer(dotted) if dotted.startswith("torch.ops.") and dotted.count(".") > 2:
             namespace, op, *overload = dotted.split(".")[2:]
-            return f"{namespace}::{op}" + (f".{overload[0]}" if overload and overload[0] != "default" else ""), "", False
+            suffix = f".{overload[0]}" if overload and overload[0] != "default" else ""
+            return f"{namespace}::{op}{suffix}", "", False
         case Choice(values):
             names = {op_of(one)[0] for one in values}
             if len(names) == 1 and None not in names:
@@ -168,10 +170,10 @@ def call_function(name: str, given: Arguments, path: str, line: int) -> tuple[Va
             return _attach("fake", given, given.get(0, "op"), given.get(1, "func"), given.has(1, "func"))
         case "register_kernel":
             return _kernel(given.get(0, "op"), given.get(1, "device_types"), given.get(2, "func"), given.has(2, "func"))
-    return Const(None), [_named("autograd", given.get(0, "op"), function=given.get(1, "backward"))]
+    return NONE, [_named("autograd", given.get(0, "op"), function=given.get(1, "backward"))]
 
 
-def _named(action: str, op: Value, function: Value = Const(None), key: Value = Const(None)) -> Effect:
+def _named(action: str, op: Value, function: Value = NONE, key: Value = NONE) -> Effect:
     name, why, open_name = op_of(op)
     return Effect(action, name, function=function, key=key, why=why, given=open_name)
 
@@ -182,7 +184,7 @@ def waiting(name: str, *bound: tuple[str, Value]) -> Value:
 
 
 def _attach(action: str, given: Arguments, op: Value, function: Value, complete: bool) -> tuple[Value, list[Effect]]:
-    if complete and function != Const(None):
+    if complete and function != NONE:
         return function, [_named(action, op, function=function)]
     return waiting(action, ("op", op)), []
 
@@ -193,7 +195,7 @@ def _define(given: Arguments) -> tuple[Value, list[Effect]]:
         return waiting("define", ("library", first), ("schema", given.get(1, "schema"))), []
     name, why, open_name = op_of(first)
     schema = joined([Const(name.partition("::")[2]) if name else first, given.get(1, "schema")])
-    return Const(None), [Effect("define", name, schema=schema, why=why, given=open_name)]
+    return NONE, [Effect("define", name, schema=schema, why=why, given=open_name)]
 
 
 def _impl(given: Arguments) -> tuple[Value, list[Effect]]:
@@ -202,16 +204,16 @@ def _impl(given: Arguments) -> tuple[Value, list[Effect]]:
         types, function = given.get(1, "types"), given.get(2, "func")
         if isinstance(first, Outer | Unknown) and op_of(first)[0] is None:
             return Outer("builtins.staticmethod"), [Effect("impl", None, why=reason_of(first, "the library or op"))]
-        if given.has(2, "func") and function != Const(None):
-            return Const(None), _for_types(first, types, function)
+        if given.has(2, "func") and function != NONE:
+            return NONE, _for_types(first, types, function)
         return waiting("types", ("op", first), ("types", types)), []
     name, key = given.get(1, "name"), given.get(2, "dispatch_key")
     return waiting("library_impl", ("library", first), ("name", name), ("key", key)), []
 
 
 def _kernel(op: Value, types: Value, function: Value, complete: bool) -> tuple[Value, list[Effect]]:
-    types = Const("default") if types == Const(None) else types
-    if complete and function != Const(None):
+    types = Const("default") if types == NONE else types
+    if complete and function != NONE:
         return function, _for_types(op, types, function)
     return waiting("types", ("op", op), ("types", types)), []
 
@@ -240,14 +242,14 @@ def _custom_op(given: Arguments) -> tuple[Value, list[Effect]]:
         ("schema", given.get(None, "schema")),
     )
     function = given.get(1, "fn")
-    if given.has(1, "fn") and function != Const(None):
+    if given.has(1, "fn") and function != NONE:
         return call_waiting("custom_op", dict(parts), function)
     return waiting("custom_op", *parts), []
 
 
 def call_waiting(name: str, bound: dict[str, Value], function: Value) -> tuple[Value, list[Effect]]:
     """A waiting decorator meets its function."""
-    op = bound.get("op", Const(None))
+    op = bound.get("op", NONE)
     match name:
         case "fake" | "autograd":
             return function, [_named(name, op, function=function)]
@@ -265,7 +267,7 @@ def call_waiting(name: str, bound: dict[str, Value], function: Value) -> tuple[V
     full, why, open_name = op_of(op)
     own = Const(full.partition("::")[2]) if full else op
     schema = bound["schema"]
-    schema = Schema(function, bound["mutates"], own) if schema == Const(None) else joined([own, schema])
+    schema = Schema(function, bound["mutates"], own) if schema == NONE else joined([own, schema])
     effects = [Effect("define", full, schema=schema, function=function, why=why, given=open_name)]
     effects += [
         Effect("impl", full, function=function, key=key, why=why, given=open_name) for key in keys_of(bound["types"])
@@ -282,9 +284,9 @@ def call_library(library: Library, name: str, given: Arguments) -> tuple[Value, 
         case "_register_fake":
             full, why, open_name = qualified(library, given.get(0, "op_name"))
             function = given.get(1, "fn")
-            return Const(None), [Effect("fake", full, function=function, library=library, why=why, given=open_name)]
+            return NONE, [Effect("fake", full, function=function, library=library, why=why, given=open_name)]
     op, function = given.get(0, "op_name"), given.get(1, "fn")
-    return Const(None), library_impl(library, op, function, given.get(2, "dispatch_key"))
+    return NONE, library_impl(library, op, function, given.get(2, "dispatch_key"))
 
 
 def library_define(library: Library, schema: Value) -> Effect:
@@ -299,11 +301,11 @@ def library_define(library: Library, schema: Value) -> Effect:
     return Effect("define", full, schema=schema, library=library, why=why, given=open_name)
 
 
-def library_impl(library: Library, op: Value, function: Value, key: Value = Const(None)) -> list[Effect]:
+def library_impl(library: Library, op: Value, function: Value, key: Value = NONE) -> list[Effect]:
     """``library.impl(op, function, key)``; without a key the library's own counts."""
     full, why, open_name = qualified(library, op)
-    if key in (Const(None), Const("")):
-        key = library.key if library.key not in (Const(None), Const("")) else Const("CompositeImplicitAutograd")
+    if key in (NONE, Const("")):
+        key = library.key if library.key not in (NONE, Const("")) else Const("CompositeImplicitAutograd")
     return [Effect("impl", full, function=function, key=key, library=library, why=why, given=open_name)]
 
 
@@ -312,10 +314,10 @@ def call_defined(defined: Defined, name: str, given: Arguments) -> tuple[Value, 
     if name == "register_kernel":
         return _kernel(defined, given.get(0, "device_types"), given.get(1, "fn"), given.has(1, "fn"))
     if name == "impl":
-        return _kernel(defined, given.get(0, "device_types"), Const(None), False)
+        return _kernel(defined, given.get(0, "device_types"), NONE, False)
     action = "autograd" if name == "register_autograd" else "fake"
     function = given.get(0, "fn" if action == "fake" else "backward")
-    return _attach(action, given, defined, function, function != Const(None))
+    return _attach(action, given, defined, function, function != NONE)
 
 
 def stray_effects(owner: Value, name: str, given: Arguments) -> list[Effect]:
@@ -336,7 +338,7 @@ def joined(parts: list[Value]) -> Value:
     texts = [part.value for part in parts if isinstance(part, Const) and isinstance(part.value, str)]
     if len(texts) == len(parts):
         return Const("".join(texts))
-    if len(parts) == 2 and isinstance(parts[1], Schema) and parts[1].name in (Const(""), Const(None)):
+    if len(parts) == 2 and isinstance(parts[1], Schema) and parts[1].name in (Const(""), NONE):
         return Schema(parts[1].function, parts[1].mutates, parts[0])
     if any(is_given(part) for part in parts):
         return Given(" + ".join(part.text for part in parts if isinstance(part, Given)) or "put together")

@@ -1,7 +1,7 @@
 """What a Python expression can stand for, as far as registrations need it.
 
-Values only; ``python_flow`` computes them. A value that cannot be known says why, and one that depends on what a function
-is given is ``Given``: another call of the function may make it known.
+Values only; ``python_flow`` computes them. A value that cannot be known says why, and one that depends on what a
+function is given is ``Given``: another call of the function may make it known.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ class Const(Value):
     """A string, number, truth value or None."""
 
     value: str | int | float | bool | None
+
+
+NONE = Const(None)
+NO_TEXT = Const("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,8 @@ class Func(Value):
     path: str
     qualname: str
     line: int
-    closure: "Frame | None" = field(default=None, compare=False)
-    owner: "Instance | None" = field(default=None, compare=False)
+    closure: Frame | None = field(default=None, compare=False)
+    owner: Instance | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ class Schema(Value):
 
     function: Value
     mutates: Value
-    name: Value = Const("")
+    name: Value = NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ class Frame:
     path: str
     scope: str
     names: dict[str, Value]
-    outer: "Frame | None" = None
+    outer: Frame | None = None
 
     def find(self, name: str) -> Value | None:
         """The value of a name in this function or one around it."""
@@ -212,7 +216,9 @@ def truth(value: Value) -> bool | None:
             return bool(items)
         case Dict(pairs):
             return bool(pairs)
-        case Func() | Lambda() | Class() | Library() | Defined() | Schema() | Partial() | Method() | InModule() | Outer():
+        case Func() | Lambda() | Class() | Library() | Defined() | Schema() | Partial() | Method():
+            return True
+        case InModule() | Outer():
             return True
         case Choice(values):
             outcomes = {truth(one) for one in values}

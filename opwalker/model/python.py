@@ -102,7 +102,7 @@ class PyExpr:
 
     kind: str
     text: str = ""
-    items: tuple["PyExpr", ...] = ()
+    items: tuple[PyExpr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ class PyStep:
     """One step of the flow that registrations go through.
 
     ``kind``: ``assign`` (``target`` is a name or ``self.x``) · ``return`` · ``call`` (an expression statement) ·
-    ``decorate`` (``target`` is the decorated function's qualname, ``value`` one decorator). ``scope`` is the qualname of
-    the function or class that it stands in, None at module level; ``line`` to ``end_line`` is the text of the step.
+    ``decorate`` (``target`` is the decorated function's qualname, ``value`` one decorator). ``scope`` is the qualname
+    of the function or class that it stands in, None at module level; ``line`` to ``end_line`` is the text of the step.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """Python import statements on one line, text to value.
 
-In: ``from a.b import c as d, e`` or ``import a.b as c, d`` with single spaces and without brackets or comments. Out: the
-names that it binds. What a module name leads to is not decided here.
+In: ``from a.b import c as d, e`` or ``import a.b as c, d`` with single spaces and without brackets or comments. Out:
+the names that it binds. What a module name leads to is not decided here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Python type annotations, text to value.
 
-In: an annotation's text (``Optional[torch.Tensor]``, ``"list[int] | None"``). Out: ``PyType``, in which ``Optional`` and
-``|`` are unions and quotes are gone. What a name stands for is not decided here.
+In: an annotation's text (``Optional[torch.Tensor]``, ``"list[int] | None"``). Out: ``PyType``, in which ``Optional``
+and ``|`` are unions and quotes are gone. What a name stands for is not decided here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PyType:
     """``name`` is dotted as written, or ``"union"`` with its members in ``arguments``, or ``"..."``."""
 
     name: str
-    arguments: tuple["PyType", ...] = ()
+    arguments: tuple[PyType, ...] = ()
     subscripted: bool = False
 
 
