@@ -27,6 +27,12 @@ _CLOSING = {closer: opener for opener, closer in _CLOSERS.items()}
 #: Blocks nested deeper than this are read, but what stands in them is left out.
 MAX_DEPTH = 60
 
+#: A file with more faults than this is not read further.
+MAX_PROBLEMS = 10
+
+#: A command with more arguments than this is taken for one that does not end.
+MAX_ARGUMENTS = 20_000
+
 _BRACKET = r"\[(?P<{0}>=*)\[.*?\](?P={0})\]"
 _SPACE = re.compile(r"(?:\s+|#" + _BRACKET.format("c") + r"|#[^\n]*)+", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -61,10 +67,10 @@ def _scan(text: str, problems: list[Problem]) -> list[BuildCommand]:
     lines = _Lines(text)
     commands: list[BuildCommand] = []
     position = 1 if text.startswith("\ufeff") else 0
-    while True:
+    while len(problems) < MAX_PROBLEMS:
         position = _skip_space(text, position)
         if position >= len(text):
-            return commands
+            break
         name = _NAME.match(text, position)
         opened = _skip_space(text, name.end()) if name else position
         if name is None or not text.startswith("(", opened):
@@ -80,6 +86,7 @@ def _scan(text: str, problems: list[Problem]) -> list[BuildCommand]:
             continue
         commands.append(BuildCommand(name.group().lower(), tuple(arguments), line))
         position = end
+    return commands
 
 
 def _skip_space(text: str, position: int) -> int:
@@ -97,7 +104,7 @@ def _arguments(text: str, position: int, lines: _Lines) -> tuple[list[BuildArgum
     """The arguments from behind the opening parenthesis, and the offset behind the closing one, or -1."""
     arguments: list[BuildArgument] = []
     depth = 1
-    while True:
+    while len(arguments) < MAX_ARGUMENTS:
         position = _skip_space(text, position)
         match = _ARGUMENT.match(text, position)
         if match is None:
@@ -118,6 +125,7 @@ def _arguments(text: str, position: int, lines: _Lines) -> tuple[list[BuildArgum
             width = len(match.group("b")) + 2
             body = match.group()[width:-width]
             arguments.append(BuildArgument(body.removeprefix("\n"), "bracket", line))
+    return arguments, -1
 
 
 class _Open:

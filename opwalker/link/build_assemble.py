@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from opwalker.link.build_events import Event
-from opwalker.link.build_flags import LANGUAGES, defines_of_definitions, defines_of_options, unwrapped
+from opwalker.link.build_flags import LANGUAGES, Guarded, defines_of_definitions, defines_of_options, unwrapped
 from opwalker.link.build_guard import Guard, either_text, excludes, guard_text, join, put_together, without
 from opwalker.link.build_tree import BINARY, ROOT, Tree, resolve
 from opwalker.link.build_values import MARK, Item, is_unknown, shown
@@ -96,16 +96,19 @@ class Assembly:
 
     def folder_defines(self, directory: str) -> tuple[Define, ...]:
         """The macros that all targets of a folder get."""
-        found: list[Define] = []
+        return _unique(self._folder_macros(directory))
+
+    def _folder_macros(self, directory: str) -> list[Guarded]:
+        found: list[Guarded] = []
         for event in self._folder:
             if directory == event.directory or directory.startswith(event.directory + "/"):
                 found.extend(_defines(event, ()))
-        return _unique(found)
+        return found
 
     def _target(self, making: _Making) -> Target:
         event = making.event
         name = self._output_name(making)
-        defines = list(self.folder_defines(event.directory))
+        defines = self._folder_macros(event.directory)
         for given in making.of("defines", "options", "property"):
             if given.detail != "INTERFACE":
                 defines.extend(_defines(given, making.guard))
@@ -166,23 +169,24 @@ class Assembly:
     # --- sources -----------------------------------------------------------------------------------------------
 
     def _sources(self, making: _Making) -> tuple[TargetSource, ...]:
-        found: dict[str, list[TargetSource]] = {}
+        found: dict[str, list[tuple[str, int, Guard]]] = {}
         for event in making.of("target", "sources"):
             for item in event.items:
                 path = self._source_path(making, event, item)
                 if path is None:
                     continue
-                condition = guard_text(without(join(event.guard, item.guard), making.guard))
-                place = (item.file, item.line) if item.file else (event.file, event.line)
-                found.setdefault(path, []).append(TargetSource(path, place[0], place[1], condition))
+                guard = without(join(event.guard, item.guard), making.guard)
+                file, line = (item.file, item.line) if item.file else (event.file, event.line)
+                found.setdefault(path, []).append((file, line, guard))
         return tuple(self._one_source(path, group, making.guard) for path, group in found.items())
 
-    def _one_source(self, path: str, group: list[TargetSource], guard: Guard) -> TargetSource:
-        defines: list[Define] = []
+    def _one_source(self, path: str, group: list[tuple[str, int, Guard]], guard: Guard) -> TargetSource:
+        defines: list[Guarded] = []
         for event in self._files.get(f"{ROOT}/{path}", ()):
             if not excludes(event.guard, guard):
                 defines.extend(_defines(event, guard))
-        return replace(group[0], condition=either_text(s.condition for s in group), defines=_unique(defines))
+        file, line, _ = group[0]
+        return TargetSource(path, file, line, either_text(g for _, _, g in group), _unique(defines))
 
     def _source_path(self, making: _Making, event: Event, item: Item) -> str | None:
         text = item.text
@@ -240,7 +244,7 @@ _READERS = {
 }
 
 
-def _defines(event: Event, context: Guard) -> list[Define]:
+def _defines(event: Event, context: Guard) -> list[Guarded]:
     """The macros of one event; conditions that ``context`` says already are left out."""
     if event.what == "folder-options":
         reader = partial(defines_of_options, language=event.name or None)
@@ -254,12 +258,12 @@ def _defines(event: Event, context: Guard) -> list[Define]:
     return reader(items, without(event.guard, context), event.file, event.line)
 
 
-def _unique(defines: Iterable[Define]) -> tuple[Define, ...]:
+def _unique(defines: Iterable[Guarded]) -> tuple[Define, ...]:
     """Each macro once for a value and language; several conditions become one."""
-    groups: dict[tuple[str, str | None, str | None], list[Define]] = {}
-    for define in defines:
-        groups.setdefault((define.name, define.value, define.language), []).append(define)
-    return tuple(replace(group[0], condition=either_text(d.condition for d in group)) for group in groups.values())
+    groups: dict[tuple[str, str | None, str | None], list[Guarded]] = {}
+    for define, guard in defines:
+        groups.setdefault((define.name, define.value, define.language), []).append((define, guard))
+    return tuple(replace(group[0][0], condition=either_text(g for _, g in group)) for group in groups.values())
 
 
 def needs_device(target: Target) -> bool:

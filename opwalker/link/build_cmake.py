@@ -32,6 +32,7 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 
+
 @dataclass(slots=True)
 class Outcome:
     """What one entry file came to in one kind of build."""
@@ -77,16 +78,13 @@ def evaluate_entry(
     if project is not None:
         for name, value in project.cmake_defines:
             run.put_cache(name, (Item(value),) if value else (), force=True)
-    failed = False
     try:
         run.enter(entry)
     except Stopped:
-        failed = True
-    except LimitReached:
-        failed = False
+        return Outcome([], (), list(run.problems), run.entered)
+    except (LimitReached, RecursionError):
+        run.problem("limit", "the evaluation was cut off here")
     problems = list(run.problems)
-    if failed:
-        return Outcome([], (), problems, run.entered)
     assembly = Assembly(run.events, tree, seeds.build, project.install_dir if project else None)
     targets = assembly.targets()
     problems.extend(assembly.problems)

@@ -11,14 +11,15 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from opwalker.link.build_regex import MAX_TEXT, compile_regex
-from opwalker.link.build_values import Argument, Value, is_unknown, variants
+from opwalker.link.build_values import MARK, Argument, Value, is_unknown, variants
 
 
 class Answer(NamedTuple):
-    """``truth`` is None when undecided; ``text`` then is the condition as written."""
+    """``truth`` is None when undecided; ``text`` then is the condition as written, or ``negated`` what it denies."""
 
     truth: bool | None
     text: str
+    negated: str | None = None
 
 
 class Facts(Protocol):
@@ -44,6 +45,7 @@ _FALSE = {"0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND", ""}
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w.+/-]*\Z")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
 
+
 def constant_truth(text: str) -> bool | None:
     """The truth of a literal, None if it is not one of CMake's constants."""
     upper = text.upper()
@@ -63,10 +65,15 @@ def value_truth(items: Value) -> bool | None:
     found = variants(items)
     if found is None:
         # A list of several elements is never one of the constants for false.
-        certain = [item for item in items if not item.guard and not is_unknown(item.text)]
+        certain = [item for item in items if not item.guard and not _may_be_nothing(item.text)]
         return True if len(certain) > 1 or any(constant_truth(i.text) is not False for i in certain) else None
     truths = {constant_truth(text) is not False for _, text in found}
     return truths.pop() if len(truths) == 1 else None
+
+
+def _may_be_nothing(text: str) -> bool:
+    """True for what may stand for no element at all: a reference, or a pattern over files that cannot be seen."""
+    return is_unknown(text) or (MARK in text and "*" in text)
 
 
 def evaluate(arguments: list[Argument], facts: Facts) -> Answer:
@@ -133,6 +140,11 @@ _UNARY = {"EXISTS", "DEFINED", "TARGET", "COMMAND", "POLICY", "TEST", "IS_DIRECT
 _WORDS = {*_BINARY, *_UNARY, "AND", "OR", "NOT"}
 
 
+def _is_outside_name(text: str) -> bool:
+    """True for a bare word on the left that reads like a variable which something outside the files sets."""
+    return _IDENTIFIER.match(text) is not None and text != text.lower()
+
+
 class _Reader:
     """Recursive descent over the arguments of one condition."""
 
@@ -166,10 +178,13 @@ class _Reader:
             answers.append(operand())
         if any(answer.truth is decisive for answer in answers):
             return Answer(decisive, "")
-        open_texts = [answer.text for answer in answers if answer.truth is None]
-        if not open_texts:
+        undecided = [answer for answer in answers if answer.truth is None]
+        if not undecided:
             return Answer(not decisive, "")
-        if len(open_texts) > 1 and word == "AND":
+        if len(undecided) == 1:
+            return undecided[0]
+        open_texts = [answer.text for answer in undecided]
+        if word == "AND":
             open_texts = [f"({text})" if " OR " in text else text for text in open_texts]
         return Answer(None, f" {word} ".join(open_texts))
 
@@ -182,8 +197,10 @@ class _Reader:
         self._depth -= 1
         if inner.truth is not None:
             return Answer(not inner.truth, "")
+        if inner.negated is not None:
+            return Answer(None, inner.negated)
         compound = " AND " in inner.text or " OR " in inner.text
-        return Answer(None, f"NOT ({inner.text})" if compound else f"NOT {inner.text}")
+        return Answer(None, f"NOT ({inner.text})" if compound else f"NOT {inner.text}", inner.text)
 
     def _test(self) -> Answer:
         word = self._word()
@@ -290,8 +307,7 @@ class _Reader:
                 if named is None:
                     return None
                 texts.extend(string for _, string in named)
-            elif leftmost and text == argument.raw and not argument.quoted and _IDENTIFIER.match(text):
-                # A bare word on the left is a variable that something outside the files sets.
+            elif leftmost and text == argument.raw and not argument.quoted and _is_outside_name(text):
                 return None
             else:
                 texts.append(text)

@@ -73,7 +73,8 @@ def run_while(run: Run, command: BuildCommand) -> str | None:
         if answer.truth is False:
             return None
         if answer.truth is None:
-            literal = run.branches.literal(identity, answer.text)
+            literal = run.branches.literal(identity, answer.negated or answer.text)
+            literal = literal.negated() if answer.negated else literal
             return run.run_loop([((literal,), lambda: None)], command.body)
         status = run.run_block(command.body)
         if status in (BREAK, RETURN):

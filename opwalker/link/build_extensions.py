@@ -51,9 +51,7 @@ SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".cu", ".hip")
 _ARGUMENT_LANGUAGES = {"cxx": "CXX", "nvcc": "CUDA", "hipcc": "HIP"}
 
 
-def report_extension(
-    run: PyRun, node: ast.Call, callee: Ref, arguments: list[Any], keywords: dict[str, Any]
-) -> bool:
+def report_extension(run: PyRun, node: ast.Call, callee: Ref, arguments: list[Any], keywords: dict[str, Any]) -> bool:
     """Report the module that a helper makes; False if it is none."""
     helper = callee.name.rpartition(".")[2]
     loader = any(callee.name == name or callee.name.endswith("." + name) for name in LOADERS)

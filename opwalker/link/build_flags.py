@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from zlib import crc32
 
-from opwalker.link.build_guard import Guard, guard_text, join
+from opwalker.link.build_guard import Guard, Literal, join
 from opwalker.link.build_values import Item, Value, is_unknown, shown
 from opwalker.model.build import Define
 
@@ -19,19 +20,24 @@ _DEFINE_NAME = re.compile(r"[A-Za-z_]\w*\Z")
 LANGUAGES = {"CUDA", "HIP", "CXX", "C"}
 
 
-def defines_of_definitions(items: Value, guard: Guard, file: str, line: int) -> list[Define]:
+#: A macro and the conditions that it stands under.
+Guarded = tuple[Define, Guard]
+
+
+def defines_of_definitions(items: Value, guard: Guard, file: str, line: int) -> list[Guarded]:
     """Macros of ``target_compile_definitions`` and the like: ``NAME``, ``NAME=value``, each also with ``-D``."""
-    found: list[Define] = []
+    found: list[Guarded] = []
     for text, item, wrapped, language in unwrapped(items):
         name, value = _name_and_value(text.removeprefix("-D"))
         if name:
-            found.append(_define(name, value, item, guard, wrapped, language, file, line))
+            define = _define(name, value, item, (file, line), language)
+            found.append((define, _conditions(guard, item, wrapped)))
     return found
 
 
-def defines_of_options(items: Value, guard: Guard, file: str, line: int, language: str | None = None) -> list[Define]:
+def defines_of_options(items: Value, guard: Guard, file: str, line: int, language: str | None = None) -> list[Guarded]:
     """Macros of compile options: ``-DNAME``, ``-D NAME=value``, also several in one text."""
-    found: list[Define] = []
+    found: list[Guarded] = []
     pending = False
     for text, item, wrapped, inner in unwrapped(items):
         for flag in _flags(text):
@@ -42,7 +48,8 @@ def defines_of_options(items: Value, guard: Guard, file: str, line: int, languag
             pending = False
             name, value = _name_and_value(body)
             if name:
-                found.append(_define(name, value, item, guard, wrapped, inner or language, file, line))
+                define = _define(name, value, item, (file, line), inner or language)
+                found.append((define, _conditions(guard, item, wrapped)))
     return found
 
 
@@ -60,14 +67,17 @@ def _name_and_value(text: str) -> tuple[str, str | None]:
     return name, shown(value).strip("\"'") if equals else None
 
 
-def _define(
-    name: str, value: str | None, item: Item, guard: Guard, wrapped: str | None, language: str | None, file, line
-) -> Define:
-    condition = guard_text(join(guard, item.guard))
+def _define(name: str, value: str | None, item: Item, place: tuple[str, int], language: str | None) -> Define:
+    file, line = (item.file, item.line) if item.file else place
+    return Define(name, value, file, line, None, language)
+
+
+def _conditions(guard: Guard, item: Item, wrapped: str | None) -> Guard:
+    guard = join(guard, item.guard)
     if wrapped:
-        condition = f"{condition} AND {wrapped}" if condition else wrapped
-    at = (item.file, item.line) if item.file else (file, line)
-    return Define(name, value, at[0], at[1], condition, language)
+        # A generator expression is a condition of its own; its text tells it apart from every other one.
+        guard = (*guard, Literal(-1 - crc32(wrapped.encode()), True, wrapped))
+    return guard
 
 
 def unwrapped(items: Value) -> Iterator[tuple[str, Item, str | None, str | None]]:

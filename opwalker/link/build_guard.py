@@ -86,6 +86,22 @@ def put_together(first: Guard, second: Guard) -> Guard | None:
     return None
 
 
+def resolved(guards: Iterable[Guard]) -> list[Guard]:
+    """Guards of which at least one holds, with pairs that differ in one condition alone put together."""
+    found = list(dict.fromkeys(guards))
+    position = 0
+    while position < len(found):
+        merged = None
+        for other in range(position + 1, len(found)):
+            merged = put_together(found[position], found[other])
+            if merged is not None:
+                del found[other]
+                found[position] = merged
+                break
+        position = 0 if merged is not None else position + 1
+    return found
+
+
 def pairwise_exclusive(guards: Sequence[Guard]) -> bool:
     """True if at most one of several guards can hold."""
     return len(guards) < 2 or all(
@@ -115,15 +131,12 @@ def _negation(text: str) -> str:
     return f"NOT ({text})" if " " in text else f"NOT {text}"
 
 
-def either_text(conditions: Iterable[str | None]) -> str | None:
-    """The condition under which at least one of several facts holds; None if one of them always does."""
-    texts: list[str] = []
-    for condition in conditions:
-        if condition is None:
-            return None
-        if condition not in texts:
-            texts.append(condition)
-    return texts[0] if len(texts) == 1 else " OR ".join(f"({text})" for text in texts)
+def either_text(guards: Iterable[Guard]) -> str | None:
+    """The condition under which at least one of several guards holds; None if that is always so."""
+    texts = [guard_text(guard) for guard in resolved(guards)]
+    if None in texts or not texts:
+        return None
+    return texts[0] if len(texts) == 1 else " OR ".join(f"({t})" if " " in str(t) else str(t) for t in texts)
 
 
 _MISSING = object()
@@ -135,13 +148,29 @@ _Written = dict[tuple[int, Any], tuple[dict, Any, Any]]
 Merge = Callable[[list[tuple[Guard, Any]], Any], Any]
 
 
+class _Later:
+    """A merge that nobody has asked for yet: most variables are set anew before they are read again."""
+
+    __slots__ = ("ways", "depth", "value")
+
+    def __init__(self, ways: list[tuple[Guard, Any]], depth: int) -> None:
+        self.ways = ways
+        self.depth = depth
+        self.value: Any = _MISSING
+
+
+_MAX_LATER = 40
+
+
 class Branches:
     """Runs the ways of an undecided condition one after the other, each on the state from before.
 
-    All state lives in dicts that are written through ``put``; the writes of each way are taken back and merged.
+    All state lives in dicts that are written through ``put``; the writes of each way are taken back and merged. With
+    ``lazy``, values are merged when they are read, and must be read through ``get``.
     """
 
-    def __init__(self, merge: Merge, absent: Any) -> None:
+    def __init__(self, merge: Merge, absent: Any, lazy: bool = False) -> None:
+        self._lazy = lazy
         self.guard: Guard = ()
         self.known: dict[int, bool] = {}
         #: Lists that only grow; what a way that ends the build has added is taken off again.
@@ -163,8 +192,24 @@ class Branches:
         """How a condition goes here if an enclosing branch or an earlier dead end says so."""
         for held in self.guard:
             if held.key == literal.key:
-                return held.truth
-        return self.known.get(literal.key)
+                return held.truth is literal.truth
+        known = self.known.get(literal.key)
+        return None if known is None else known is literal.truth
+
+    def get(self, store: dict, key: Any, default: Any = None) -> Any:
+        """The value of a place."""
+        value = store.get(key, default)
+        if type(value) is _Later:
+            value = self._merged(value, key)
+            # The place holds the same as before, only worked out: nothing that would have to be taken back.
+            store[key] = value
+        return value
+
+    def _merged(self, later: _Later, key: Any) -> Any:
+        if later.value is _MISSING:
+            ways = [(guard, self._merged(v, key) if type(v) is _Later else v) for guard, v in later.ways]
+            later.value = self._merge(ways, key)
+        return later.value
 
     def born(self, store: dict) -> None:
         """Say that a dict is new: nothing outside the present way knows it, so its writes need not be taken back."""
@@ -255,7 +300,11 @@ class Branches:
             if certain or all(value is finals[0][1] for _, value in finals):
                 value = finals[0][1]
             else:
-                value = self._merge([(g, self._absent if v is _MISSING else v) for g, v in finals], key)
+                ways = [(g, self._absent if v is _MISSING else v) for g, v in finals]
+                depth = 1 + max(v.depth if type(v) is _Later else 0 for _, v in ways)
+                value = _Later(ways, depth)
+                if not self._lazy or depth > _MAX_LATER:
+                    value = self._merged(value, key)
             if value is not _MISSING:
                 self.put(store, key, value)
 

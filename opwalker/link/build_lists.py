@@ -197,5 +197,6 @@ _LIST: dict[str, Callable[[Run, str, Value, list[Argument]], None]] = {
 
 
 def integer(argument: Argument) -> int | None:
+    """The argument as a whole number, None if it is not known to be one."""
     text = argument.plain
     return int(text) if text is not None and re.fullmatch(r"-?\d{1,9}", text) else None

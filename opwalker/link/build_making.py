@@ -141,6 +141,9 @@ def _pairs(run: Run, arguments: list[Argument], what: str) -> None:
 def _property(run: Run, what: str, named: Value, name: str, items: Value) -> None:
     if name not in _PROPERTIES or not items:
         return
+    if name in ("COMPILE_OPTIONS", "COMPILE_FLAGS") and not any("D" in item.text for item in items):
+        # No macro among the flags: most of these are flags of the device compiler, for file after file.
+        return
     for item in named:
         if MARK in item.text and what == "property":
             continue
@@ -160,7 +163,7 @@ def set_property(run: Run, command: BuildCommand) -> None:
     scope, name, items = words[0], arguments[at + 1].word, flat(arguments[at + 2 :])
     named = flat([a for a in arguments[1:at] if a.word not in ("APPEND", "APPEND_STRING")])
     if scope == "GLOBAL":
-        old = run.properties.get(name, ()) if "APPEND" in words[:at] else ()
+        old = run.branches.get(run.properties, name, ()) if "APPEND" in words[:at] else ()
         run.branches.put(run.properties, name, old + items)
     elif scope == "TARGET":
         _property(run, "property", named, name, items)

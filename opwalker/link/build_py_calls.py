@@ -92,6 +92,7 @@ def _seq_method(run: PyRun, owner: Seq, name: str, arguments: Arguments, node: a
 
 
 def map_method(run: PyRun, owner: Map, name: str, arguments: Arguments, node: ast.Call) -> Any:
+    """A method of a dict."""
     key = arguments[0] if arguments else None
     plain = is_plain(key)
     if name in ("get", "pop") and arguments and plain:
@@ -154,6 +155,7 @@ def working_folder(run: PyRun) -> str:
 
 
 def asked(run: PyRun, question: str, path: str) -> bool | None:
+    """What the tree says to a question about a path; None if it cannot know."""
     if MARK in path:
         return None
     place = resolve(path, working_folder(run))
@@ -163,10 +165,12 @@ def asked(run: PyRun, question: str, path: str) -> bool | None:
 
 
 def answer(run: PyRun, truth: bool | None, node: ast.Call) -> Any:
+    """A truth as a value: unknown if it is None."""
     return run.unknown(node) if truth is None else truth
 
 
 def globbed(run: PyRun, pattern: str, node: ast.Call, as_path: bool = False) -> Any:
+    """The files that a pattern matches; none at all is worth telling."""
     if MARK in pattern:
         return run.unknown(node)
     folder = working_folder(run)

@@ -94,7 +94,10 @@ class Evaluator(ABC):
         """The source of an expression, as one line."""
         known = self._texts.get(id(node))
         if known is None:
-            known = ast.unparse(node)
+            try:
+                known = ast.unparse(node)
+            except (ValueError, RecursionError):
+                known = "an expression"
             known = known if len(known) < 200 else known[:197] + "..."
             self._texts[id(node)] = known
         return known
@@ -111,6 +114,9 @@ class Evaluator(ABC):
 
     def test(self, node: ast.expr) -> tuple[bool | None, Literal | None]:
         """The truth of a condition, or the literal that stands for it where it is undecided here."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            truth, literal = self.test(node.operand)
+            return (None if truth is None else not truth), (literal.negated() if literal else None)
         value = self.eval(node)
         truth = truth_of(value)
         if truth is not None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def sequence(run: Evaluator, node: ast.List | ast.Tuple | ast.Set) -> Seq:
+    """``[a, *b]`` and its kin; a variable of a loop keeps the place of what it stands for."""
     items: list[Element] = []
     path = run.frame.module.path
     for inner in node.elts:
@@ -32,6 +33,7 @@ def sequence(run: Evaluator, node: ast.List | ast.Tuple | ast.Set) -> Seq:
 
 
 def mapping(run: Evaluator, node: ast.Dict) -> Map:
+    """``{"a": b, **c}``; keys that are not known are left out."""
     store: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
@@ -46,6 +48,7 @@ def mapping(run: Evaluator, node: ast.Dict) -> Map:
 
 
 def joined(run: Evaluator, node: ast.JoinedStr) -> Any:
+    """An f-string; format specifications are not looked at."""
     texts: list[tuple[Guard, str]] = [((), "")]
     for part in node.values:
         inner = part.value if isinstance(part, ast.FormattedValue) else part
@@ -59,6 +62,7 @@ def joined(run: Evaluator, node: ast.JoinedStr) -> Any:
 
 
 def comprehension(run: Evaluator, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Seq:
+    """A comprehension over what is known; an undecided filter becomes a condition of its elements."""
     items: list[Element] = []
 
     def visit(position: int, guard: Guard, source: Element | None) -> None:

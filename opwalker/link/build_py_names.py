@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
@@ -32,14 +33,16 @@ class ParsedFiles:
     def tree(self, file: BuildFile) -> ast.Module | None:
         if file.path not in self._trees:
             try:
-                self._trees[file.path] = ast.parse(file.text)
+                with warnings.catch_warnings():
+                    # What Python has to say about the style of somebody's script is not for the user of this program.
+                    warnings.simplefilter("ignore")
+                    self._trees[file.path] = ast.parse(file.text)
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 line = getattr(error, "lineno", None) or 0
                 message = f"not Python that can be read: {getattr(error, 'msg', error)}"
                 self.problems.append((file.path, line, "bad-build-file", message))
                 self._trees[file.path] = None
         return self._trees[file.path]
-
 
     def about(self, function: ast.AST) -> tuple[bool, frozenset[str]]:
         """Whether a function is a generator, and the names that it shares with its module."""
@@ -50,7 +53,6 @@ class ParsedFiles:
             shared = (node.names for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)))
             found = self._about[function] = (yields, frozenset(name for names in shared for name in names))
         return found
-
 
     def compiles(self, node: ast.AST) -> bool:
         """Whether a call in this code makes an extension, or hands a name and sources on."""

@@ -24,8 +24,10 @@ from opwalker.link.build_values import MARK
 
 #: Methods of text that only look at it or make it shorter or not much longer.
 TEXT_METHODS = frozenset(
-    ("split rsplit strip lstrip rstrip lower upper startswith endswith removeprefix removesuffix partition rpartition"
-     " splitlines find rfind count title capitalize isdigit isalpha isalnum isidentifier").split()
+    (
+        "split rsplit strip lstrip rstrip lower upper startswith endswith removeprefix removesuffix partition"
+        " rpartition splitlines find rfind count title capitalize isdigit isalpha isalnum isidentifier"
+    ).split()
 )
 
 

@@ -10,8 +10,10 @@ import ast
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from opwalker.link.build_guard import Guard, Stopped, excludes, implied, join, merge_sequences, without
+from opwalker.link.build_guard import Guard, Stopped, excludes, implied, join, merge_sequences, resolved, without
 from opwalker.link.build_values import MARK
+
+_LARGE = 10**40
 
 #: A name that may stand for more values than this is unknown.
 MAX_OPTIONS = 12
@@ -218,13 +220,16 @@ def elements_of(value: Any) -> tuple[Element, ...] | None:
     if isinstance(value, str) and MARK not in value:
         return tuple(Element(char) for char in value[:2000])
     if isinstance(value, Choice):
-        found: list[Element] = []
+        ways: list[tuple[Guard, tuple[Element, ...]]] = []
         for guard, option in value.options:
             inner = elements_of(option) if option is not None else ()
             if inner is None:
                 return None
-            found.extend(element.under(guard) for element in inner)
-        return tuple(found)
+            ways.append((guard, inner))
+        if resolved(guard for guard, _ in ways) == [()]:
+            # One of them it is: what all of them have is there in any case.
+            return merge_sequences(ways)
+        return tuple(element.under(guard) for guard, inner in ways for element in inner)
     return None
 
 
@@ -238,7 +243,9 @@ def as_text(value: Any) -> str:
         return f"{MARK}{value.text.replace(MARK, '')}{MARK}"
     if isinstance(value, Ref):
         return f"{MARK}{value.name}{MARK}"
-    if isinstance(value, (int, float, bool)) or value is None:
+    if isinstance(value, int) and not -_LARGE < value < _LARGE:
+        return f"{MARK}a large number{MARK}"
+    if isinstance(value, (int, float)) or value is None:
         return str(value)
     return f"{MARK}value{MARK}"
 

@@ -27,8 +27,10 @@ MAX_FORKS = 24
 
 #: Commands that do no more than compute.
 COMPUTING = frozenset(
-    ("set unset list string math if elseif else foreach while break continue return message block"
-     " get_filename_component separate_arguments cmake_parse_arguments cmake_policy").split()
+    (
+        "set unset list string math if elseif else foreach while break continue return message block"
+        " get_filename_component separate_arguments cmake_parse_arguments cmake_policy"
+    ).split()
 )
 
 #: How a block ended.
@@ -110,7 +112,6 @@ class Run(State):
             command = commands[index]
             self._steps += 1
             if self._steps > MAX_STEPS:
-                self.problem("limit", f"the evaluation was cut off after {MAX_STEPS} commands")
                 raise LimitReached
             if command.name == "if":
                 end = index + 1
@@ -142,7 +143,7 @@ class Run(State):
         self.reads = []
         try:
             answer = evaluate(self.arguments(command), self)
-            identity = () if answer.truth is not None else (answer.text, tuple(self.reads))
+            identity = () if answer.truth is not None else (answer.negated or answer.text, tuple(self.reads))
         finally:
             self.reads = None
         return answer, identity
@@ -161,7 +162,8 @@ class Run(State):
             answer, identity = self.test(part)
             truth = answer.truth
             if truth is None:
-                literal = self.branches.literal(identity, answer.text)
+                literal = self.branches.literal(identity, answer.negated or answer.text)
+                literal = literal.negated() if answer.negated else literal
                 truth = self.branches.decided(literal)
                 if truth is None:
                     ways.append(((*reached, literal), part))
@@ -259,7 +261,6 @@ class Run(State):
         finally:
             self._depth -= 1
             self.file, self.line, self.bound, self.site, self.scope = outer
-
 
     def _run_function(self, name: str, definition: BuildCommand) -> None:
         """Run a function; one that only computes, on data that leave too much undecided, gives unknown results."""

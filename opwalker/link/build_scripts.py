@@ -50,9 +50,7 @@ def builds_of_file(path: str) -> tuple[str, ...]:
     return () if _OTHER_DEVICES.search(path) else BUILDS
 
 
-def evaluate_setup(
-    files: Mapping[str, BuildFile], parsed: ParsedFiles, tree: Tree, seeds: Seeds, path: str
-) -> Scripts:
+def evaluate_setup(files: Mapping[str, BuildFile], parsed: ParsedFiles, tree: Tree, seeds: Seeds, path: str) -> Scripts:
     """Evaluate one setup script."""
     run = PyRun(files, parsed, tree, seeds)
     try:

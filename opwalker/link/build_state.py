@@ -13,10 +13,9 @@ from opwalker.link.build_guard import (
     Literal,
     either_text,
     excludes,
-    guard_text,
     implied,
     merge_sequences,
-    put_together,
+    resolved,
     without,
 )
 from opwalker.link.build_regex import MAX_TEXT
@@ -47,7 +46,7 @@ class State:
         self.seeds = seeds
         self.events: list[Event] = []
         self.problems: list[tuple[str, int, str, str]] = []
-        self.branches = Branches(self._merge, absent=())
+        self.branches = Branches(self._merge, absent=(), lazy=True)
         self.branches.logs.extend((self.events, self.problems))
         self.scope = Scope(None)
         self.cache: dict[str, Value] = {}
@@ -80,11 +79,11 @@ class State:
         value: Value | None
         while scope is not None:
             if name in scope.vars:
-                value = scope.vars[name]
+                value = self.branches.get(scope.vars, name)
                 break
             scope = scope.parent
         else:
-            value = self.cache.get(name)
+            value = self.branches.get(self.cache, name)
             if value is None:
                 seeded = self.seeds.variable(name)
                 value = None if seeded is None else ((Item(seeded),) if seeded else ())
@@ -117,9 +116,9 @@ class State:
 
     def _reference(self, kind: str, name: str) -> Value:
         if kind == "env":
-            return self.properties.get(f"ENV{{{name}}}", ())
+            return self.branches.get(self.properties, f"ENV{{{name}}}", ())
         if kind == "cache":
-            value = self.cache.get(name)
+            value = self.branches.get(self.cache, name)
             return (unknown(f"CACHE{{{name}}}"),) if value is None else value
         if self.bound is not None and name in self.bound:
             return self.bound[name]
@@ -142,7 +141,7 @@ class State:
         scope: Scope | None = self.scope
         while scope is not None:
             if name in scope.vars:
-                value = scope.vars[name]
+                value = self.branches.get(scope.vars, name)
                 return None if any(item.guard for item in value) else bool(value)
             scope = scope.parent
         return True if self.cache.get(name) is not None or self.seeds.variable(name) is not None else None
@@ -199,7 +198,7 @@ class State:
         name = f"ARGV{index}"
         if self.bound is not None and name in self.bound:
             return self.bound[name]
-        return self.scope.vars.get(name)
+        return self.branches.get(self.scope.vars, name)
 
 
 #: A value with more guarded elements than this is made simpler: equal texts become one element.
@@ -225,7 +224,7 @@ def simpler(items: Value, branches: Branches) -> Value:
         if len(group) == 1 and len(group[0].guard) <= _MAX_CONDITIONS:
             replaced[text] = group
             continue
-        guards = _resolved([item.guard for item in group])
+        guards = resolved([item.guard for item in group])
         if len(guarded) > _MAX_GUARDED and len(guards) > 1:
             guards = [(_summary(guards, branches),)]
         guards = [g if len(g) <= _MAX_CONDITIONS else (_summary([g], branches),) for g in guards]
@@ -239,24 +238,8 @@ def simpler(items: Value, branches: Branches) -> Value:
     return tuple(result)
 
 
-def _resolved(guards: list[Guard]) -> list[Guard]:
-    """Guards of which at least one holds, with pairs that differ in one condition alone put together."""
-    found = list(dict.fromkeys(guards))
-    position = 0
-    while position < len(found):
-        merged = None
-        for other in range(position + 1, len(found)):
-            merged = put_together(found[position], found[other])
-            if merged is not None:
-                del found[other]
-                found[position] = merged
-                break
-        position = 0 if merged is not None else position + 1
-    return found
-
-
 def _summary(guards: list[Guard], branches: Branches) -> Literal:
-    text = either_text(guard_text(guard) for guard in guards[:3]) or ""
+    text = either_text(guards[:3]) or ""
     if len(guards) > 3 or len(text) > 200:
         text = "several conditions of the build files"
     return branches.literal(("summary", tuple(guards)), text)

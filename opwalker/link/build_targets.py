@@ -223,5 +223,3 @@ def _grouped(targets: list[Target]) -> list[Target]:
     for target in targets:
         groups.setdefault(replace(target, builds=()), []).extend(target.builds)
     return [replace(target, builds=tuple(dict.fromkeys(builds))) for target, builds in groups.items()]
-
-

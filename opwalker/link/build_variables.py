@@ -219,7 +219,8 @@ def run_get_property(run: Run, command: BuildCommand) -> None:
     arguments = run.arguments(command)
     words = [argument.word for argument in arguments]
     if len(words) > 3 and words[1] == "GLOBAL" and "PROPERTY" in words:
-        run.put(words[0], run.properties.get(words[words.index("PROPERTY") + 1], ()))
+        name = words[words.index("PROPERTY") + 1]
+        run.put(words[0], run.branches.get(run.properties, name, ()))
     elif words:
         run.answer(arguments[:1], None)
 

@@ -19,7 +19,8 @@ TARGET_KINDS = ("module", "jit", "library", "executable")
 
 @dataclass(frozen=True, slots=True)
 class BuildArgument:
-    """One argument of a CMake command as written, without its quotes. ``style`` is ``bare``, ``quoted``, ``bracket``."""
+    """One argument of a CMake command as written, without its quotes. ``style`` is ``bare``, ``quoted``,
+    ``bracket``."""
 
     text: str
     style: str
