@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from opwalker.errors import InputError
-from opwalker.model.source import FileEntry, SourceRoot
 from opwalker.model.build import BuildFacts
+from opwalker.model.source import FileEntry, SourceRoot
 from opwalker.model.walk import Gap, KernelsResult, Op, OpsResult, PythonRef, SourceInfo, Walk
 
 Progress = Callable[[int, int | None, str], None] | None
@@ -99,7 +99,7 @@ class Session:
 
         builds = self.kept("builds", BuildFacts, self._read_builds)
         folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
-        index = Index(StoredFacts(self.store, self._producers["cpp"], self.text), builds, tuple(folders))
+        index = Index(StoredFacts(self.store, self._producers["cpp"], self.text), tuple(folders))
         return Workbench(index, build_view(builds), self.options.build, self.options.defines)
 
     def _read_builds(self) -> BuildFacts:

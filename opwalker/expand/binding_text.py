@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from opwalker.facts.cpp_heads import last_word, match_angle, match_bracket, split_commas
+from opwalker.facts.cpp_brackets import last_word, match_angle, match_bracket, split_commas
 from opwalker.model.binding import FunctionRef
 
 _LITERAL = re.compile(

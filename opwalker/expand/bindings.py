@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from opwalker.expand.binding_text import function_ref, join_literals, key_name, literal
+from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
 from opwalker.expand.macros import MacroTable
-from opwalker.expand.preprocess import Expanded, Preprocessor
+from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_bindings import calls_in
-from opwalker.facts.cpp_heads import match_bracket, split_commas
+from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
 from opwalker.model.binding import Binding, FunctionRef
 from opwalker.model.cpp import BindingCall, BindingSite, CppFacts, Function, Invocation
@@ -382,16 +383,16 @@ class BindingReader:
                     function = reference
                     key = inner_key or key
         defines = call.method in ("def", "op")
-        common = dict(
-            path=path,
-            line=line,
-            condition=condition,
-            scope=scope,
-            tags=tuple(tags),
-            macros=macros,
-            unresolved=handle.unresolved,
-            target=handle.target,
-        )
+        common = {
+            "path": path,
+            "line": line,
+            "condition": condition,
+            "scope": scope,
+            "tags": tuple(tags),
+            "macros": macros,
+            "unresolved": handle.unresolved,
+            "target": handle.target,
+        }
         if defines:
             self._out.append(
                 Binding(handle.kind, "def", full, schema, None, function if schema is None else None, **common)
@@ -425,16 +426,16 @@ class BindingReader:
         if name == "__init__" and function is None:
             made = re.search(r"init\s*<(.*)>", arguments[0])
             function = FunctionRef(f"{class_name}::{class_name}") if made and class_name else None
-        common = dict(
-            path=path,
-            line=line,
-            condition=condition,
-            scope=scope,
-            macros=macros,
-            unresolved=handle.unresolved,
-            target=handle.target,
-            class_name=class_name,
-        )
+        common = {
+            "path": path,
+            "line": line,
+            "condition": condition,
+            "scope": scope,
+            "macros": macros,
+            "unresolved": handle.unresolved,
+            "target": handle.target,
+            "class_name": class_name,
+        }
         self._out.append(Binding(handle.kind, "def", ".".join(parts), None, None, function, **common))
         self._out.append(Binding(handle.kind, "impl", ".".join(parts), None, None, function, **common))
 

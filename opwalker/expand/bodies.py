@@ -6,9 +6,10 @@ where does this text stand, what does the reader see there.
 
 from __future__ import annotations
 
+from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
 from opwalker.expand.macros import KNOWN
-from opwalker.expand.preprocess import Expanded, Preprocessor
+from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
 from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2

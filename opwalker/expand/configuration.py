@@ -1,6 +1,7 @@
 """Builds as sets of macros: what is known to be set, and known not to be, for CUDA, ROCm and CPU.
 
-Data about compilers and torch's build system; what a tree's own build files set is added to it. ``__CUDA_ARCH__`` is not
+Data about compilers and torch's build system; what a tree's own build files set is added to it. ``__CUDA_ARCH__`` is
+not
 set while host code is compiled and takes several values while device code is: so a build has two configurations.
 """
 
@@ -21,10 +22,14 @@ _COMMON: dict[str, str | None] = {
 }
 _NEVER = frozenset(
     "_WIN32 _WIN64 _MSC_VER __APPLE__ __INTEL_COMPILER __CUDACC_RTC__ __HIPCC_RTC__ __CLANG_TIDY__ __INTELLISENSE__ "
-    "__SYCL_DEVICE_ONLY__ SYCL_LANGUAGE_VERSION DOXYGEN_SHOULD_SKIP_THIS __NVCOMPILER BUILD_NAMEDTENSOR USE_MPS USE_XPU "
+    "__SYCL_DEVICE_ONLY__ SYCL_LANGUAGE_VERSION DOXYGEN_SHOULD_SKIP_THIS __NVCOMPILER BUILD_NAMEDTENSOR USE_MPS "
+    "USE_XPU "
     "WITH_CUDA_DISABLED __MACA__ USE_MACA USE_MUSA".split()
 )
-_HIP = "USE_ROCM __HIPCC__ __HIP__ __HIP_PLATFORM_AMD__ __HIP_PLATFORM_HCC__ __HIP_DEVICE_COMPILE__ TORCH_HIP_VERSION USE_HIP".split()
+_HIP = (
+    "USE_ROCM __HIPCC__ __HIP__ __HIP_PLATFORM_AMD__ __HIP_PLATFORM_HCC__ __HIP_DEVICE_COMPILE__ "
+    "TORCH_HIP_VERSION USE_HIP"
+).split()
 _HIP_DEVICE = (
     "__HIP__GFX9__",
     "__HIP__MI3XX__",

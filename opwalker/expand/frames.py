@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
-from opwalker.facts.cpp_heads import split_commas
+from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.reach import KernelRef
 from opwalker.model.walk import PathStep
 

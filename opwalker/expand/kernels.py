@@ -1,6 +1,8 @@
-"""Which kernels an expression can mean: a name, a variable, a table, a ternary, a parameter, a function that returns one.
+"""Which kernels an expression can mean: a name, a variable, a table, a ternary, a parameter, a function that returns
+one.
 
-In: a span of a body. Out: ``KernelRef`` values, each with the template arguments written beside the name. Everything that
+In: a span of a body. Out: ``KernelRef`` values, each with the template arguments written beside the name. Everything
+that
 the span can evaluate to counts, whatever the branch.
 """
 
@@ -11,7 +13,7 @@ import re
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame
 from opwalker.expand.resolve import Candidate, Resolver
-from opwalker.facts.cpp_heads import match_angle, split_commas
+from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index
 from opwalker.model.body import LambdaFact, Span2
 from opwalker.model.reach import KernelRef
@@ -19,7 +21,8 @@ from opwalker.model.reach import KernelRef
 _NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
 _MAX_DEPTH = 10
 _NOT_VALUES = frozenset(
-    "void const auto return if else constexpr static_cast reinterpret_cast const_cast true false nullptr int bool float "
+    "void const auto return if else constexpr static_cast reinterpret_cast const_cast true false nullptr int bool "
+    "float "
     "uint32_t int64_t typename decltype sizeof".split()
 )
 

@@ -1,4 +1,5 @@
-"""What is known of library macros that a scanned source uses without holding their headers (``grammars/macros/known.h``)."""
+"""What is known of library macros that a scanned source uses without holding their headers
+(``grammars/macros/known.h``)."""
 
 from __future__ import annotations
 

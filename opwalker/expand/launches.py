@@ -10,7 +10,7 @@ from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.resolve import accepts
 from opwalker.expand.terminals import LAUNCH_CALLS, terminal_kind
 from opwalker.facts.cpp_body import argument_spans
-from opwalker.facts.cpp_heads import match_angle, split_commas
+from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import CallFact, LaunchFact, Span2
 from opwalker.model.reach import KernelRef, LaunchSite
 from opwalker.model.walk import Gap, PathStep, Span, Terminal
@@ -150,7 +150,7 @@ class LaunchReader:
                 or simple in frame.parameter_names
                 or any(simple == n for f in body.enclosing_lambdas(kernel[0]) for _, n in f.parameters)
             )
-            if kind == "library" or not (held or self._kernels.is_known(simple)) and re.fullmatch(r"[\w:]+", name):
+            if kind == "library" or (not (held or self._kernels.is_known(simple)) and re.fullmatch(r"[\w:]+", name)):
                 # Defined outside the tree: a library's kernel, brought in by its headers.
                 return Terminal("library", body.text(kernel)[:117], path, line, steps)
             return Gap(
@@ -180,7 +180,8 @@ class LaunchReader:
 
     @staticmethod
     def _written_arguments(body: Body, anchor: int) -> tuple[str, ...]:
-        """The template arguments that stand behind the kernel's name in the source: a macro's own parameters in its body."""
+        """The template arguments that stand behind the kernel's name in the source: a macro's own parameters in its
+        body."""
         path, position, _ = body.expanded.origin(anchor)
         code = body.code(path)
         name = re.compile(r"\w+\s*").match(code, position)

@@ -87,7 +87,8 @@ class MacroTable:
         return found
 
     def lookup(self, name: str, path: str, offset: int, root: str) -> MacroChoice | None:
-        """The definition of ``name`` that holds at ``offset`` of ``path``, in a translation unit that begins at ``root``."""
+        """The definition of ``name`` that holds at ``offset`` of ``path``, in a translation unit that begins at
+        ``root``."""
         key = (name, path, offset, root)
         if key in self._choices:
             return self._choices[key]
@@ -105,7 +106,8 @@ class MacroTable:
         found = self._before(name, path, offset, {path})
         if not found and root != path:
             found = self._before(name, root, 1 << 60, {root})
-        # `#ifndef NAME / #define NAME` gives way to whatever defined the name before: the first of them counts, and last.
+        # `#ifndef NAME / #define NAME` gives way to whatever defined the name before: the first of them counts, and
+        # last.
         fallbacks = [f for f in found if self._is_fallback(f[0], f[1])]
         if fallbacks:
             found = [f for f in found if not self._is_fallback(f[0], f[1])] or [

@@ -234,13 +234,13 @@ class Follower:
         functions: dict[str, tuple] = {}
         types: dict[str, str] = {}
         if not passed:
-            for parameter, span in zip(candidate.function.parameters, call.arguments):
+            for parameter, span in zip(candidate.function.parameters, call.arguments, strict=False):
                 if parameter.name:
                     found = self._kernels.in_argument(body, span, frame)
                     if found:
                         functions[parameter.name] = found
             names = template_parameters(candidate.function.template)
-            for parameter, span in zip(names, call.template_arguments or ()):
+            for parameter, span in zip(names, call.template_arguments or (), strict=False):
                 text = body.text(span)
                 found = self._kernels.in_argument(body, span, frame)
                 if found:

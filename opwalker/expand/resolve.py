@@ -1,6 +1,7 @@
 """Names to functions: which definitions a call or a registration can mean.
 
-In: a name as written, and the context it is written in (file, translation unit, scope). Out: candidates, best first, and
+In: a name as written, and the context it is written in (file, translation unit, scope). Out: candidates, best first,
+and
 whether the best is the only one. Overloads are told apart by the number of arguments; same-named functions of other
 translation units by the include graph; variants for other builds by their conditions and targets.
 """
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from opwalker.expand.macros import MacroTable
-from opwalker.facts.cpp_heads import match_angle
+from opwalker.facts.cpp_brackets import match_angle
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function
 
@@ -115,7 +116,7 @@ class Resolver:
         return found
 
     def _function(self, name, context, arguments, kernel) -> Resolution:
-        parts = [p for p in strip_arguments(name).split("::")]
+        parts = list(strip_arguments(name).split("::"))
         absolute = parts[0] == ""
         parts = [p for p in parts if p]
         if not parts:
@@ -152,7 +153,8 @@ class Resolver:
         return Resolution(self._nearest(ranked[min(ranked)], context), declared)
 
     def method(self, name: str, class_name: str | None, context: Context, arguments: int | None = None) -> Resolution:
-        """Definitions of a member function; bases and derived classes of ``class_name`` count when it has none itself."""
+        """Definitions of a member function; bases and derived classes of ``class_name`` count when it has none
+        itself."""
         simple = strip_arguments(name).split("::")[-1]
         everything = [
             Candidate(path, f)

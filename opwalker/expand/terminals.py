@@ -58,11 +58,13 @@ _TABLE: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _TORCH_NOT = frozenset(
     "dtype device kCUDA kCPU kFloat size sizes stride elementSize get_device checkedNArg make_optional nullopt "
-    "getCurrentCUDAStream getCurrentDeviceProperties get_current_stream cuda detail isFloatingType toString typeMetaToScalarType "
+    "getCurrentCUDAStream getCurrentDeviceProperties get_current_stream cuda detail isFloatingType toString "
+    "typeMetaToScalarType "
     "optional".split()
 )
 _TENSOR_METHODS = frozenset(
-    "copy_ fill_ zero_ index_select index_put_ matmul mm bmm add_ mul_ div_ sub_ contiguous to clone cumsum sum max min "
+    "copy_ fill_ zero_ index_select index_put_ matmul mm bmm add_ mul_ div_ sub_ contiguous to clone cumsum sum max "
+    "min "
     "sort argsort topk scatter_ gather masked_fill_ softmax cat expand repeat transpose_ nonzero bincount item".split()
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from opwalker.facts.cpp_heads import match_angle, match_bracket, split_commas
+from opwalker.facts.cpp_brackets import match_angle, match_bracket, split_commas
 from opwalker.facts.cpp_text import Blanked, Conditionals, blank
 from opwalker.model.cpp import BindingCall, BindingSite, Function, Invocation
 

@@ -10,7 +10,9 @@ import re
 from bisect import bisect_right
 from functools import lru_cache
 
-from opwalker.facts.cpp_heads import parse_parameters, split_commas
+from opwalker import resources
+from opwalker.facts.cpp_brackets import split_commas
+from opwalker.facts.cpp_heads import parse_parameters
 from opwalker.model.body import (
     AssignFact,
     Block,
@@ -21,7 +23,6 @@ from opwalker.model.body import (
     LocalFact,
     Span2,
 )
-from opwalker import resources
 
 _HEAD = "void _(){"
 _SPECIFIER = re.compile(

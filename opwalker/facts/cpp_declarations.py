@@ -9,15 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from opwalker.facts.cpp_heads import (
-    FunctionHead,
-    match_angle,
-    match_bracket,
-    parse_function,
-    parse_parameters,
-    split_commas,
-    strip_templates,
-)
+from opwalker.facts.cpp_brackets import flat, match_bracket, skip_blanks, split_commas
+from opwalker.facts.cpp_heads import FunctionHead, parse_function, parse_parameters, strip_templates
+from opwalker.facts.cpp_names import alias_of, class_head
 from opwalker.facts.cpp_text import Blanked, Conditionals, Group
 from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, Parameter, Variable
 
@@ -32,15 +26,11 @@ _CLASS = re.compile(r"(?:typedef\s+)?(class|struct|union)\b")
 _ENUM = re.compile(
     r"(?:typedef\s+)?enum\b\s*(class\b|struct\b)?\s*(?:\[\[[^\]]*\]\]\s*)?([\w:]*)\s*(?::\s*([\w:\s]+?))?\s*\Z"
 )
-_USING = re.compile(r"using\s+([A-Za-z_]\w*)\s*(?:\[\[[^\]]*\]\]\s*)?=\s*(.*)\Z", re.DOTALL)
-_USING_NAMESPACE = re.compile(r"using\s+namespace\s+([\w:\s]+)\Z")
-_USING_NAME = re.compile(r"using\s+(?:typename\s+)?([\w:\s<>,]+)\Z")
-_NAMESPACE_ALIAS = re.compile(r"namespace\s+(\w+)\s*=\s*([\w:\s]+)\Z")
-_TYPEDEF = re.compile(r"typedef\s+(.*?)([A-Za-z_]\w*)\s*((?:\[[^\]]*\])*)\Z", re.DOTALL)
 _MACRO_USE = re.compile(r"\s*([A-Za-z_]\w*)\s*(\()?")
 _BARE_USE = re.compile(r"\s*([A-Z_][A-Z0-9_]{2,})\s*\Z")
 _KEYWORDS = frozenset(
-    "if for while switch return else do case goto delete new throw static_assert sizeof using typedef namespace template "
+    "if for while switch return else do case goto delete new throw static_assert sizeof using typedef namespace "
+    "template "
     "class struct union enum public private protected default break continue try catch friend operator extern const "
     "constexpr static inline virtual void int bool char float double auto unsigned signed long short typename".split()
 )
@@ -91,7 +81,7 @@ class Declarations:
 
     def is_initialiser(self, text: str, start: int, brace: int) -> bool:
         """Whether a ``{`` at depth 0 opens an initialiser (``= {``, ``x{``, ``: member{``) and not a body."""
-        head = text[_skip_blanks(text, start, brace) : brace]
+        head = text[skip_blanks(text, start, brace) : brace]
         stripped = head.rstrip()
         if not stripped:
             return False
@@ -102,7 +92,7 @@ class Declarations:
         core = head[begin:]
         if last not in ")}>" and not (last.isalnum() or last == "_"):
             return False
-        if re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", _flat(core)) and "operator" not in core:
+        if re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", flat(core)) and "operator" not in core:
             return True
         if last == ")" or last == "}":
             return False
@@ -111,7 +101,7 @@ class Declarations:
 
     def statement(self, text: str, start: int, stop: int, scope: tuple[str, ...], class_name: str | None) -> None:
         """A declaration that ended in ``;``."""
-        start = _skip_blanks(text, start, stop)
+        start = skip_blanks(text, start, stop)
         start = self._peel(text, start, stop, scope)
         head = text[start:stop]
         stripped = head.strip()
@@ -218,39 +208,13 @@ class Declarations:
         return entry
 
     def _alias(self, core: str, template: str | None, offset: int, scope: tuple[str, ...]) -> bool:
-        found = None
-        if core.startswith("using"):
-            if match := _USING.match(core):
-                found = ("type", match.group(1), match.group(2))
-            elif match := _USING_NAMESPACE.match(core):
-                found = ("directive", "", match.group(1))
-            elif match := _USING_NAME.match(core):
-                target = match.group(1)
-                found = ("using", target.split("<")[0].split("::")[-1].strip(), target)
-        elif core.startswith("namespace"):
-            if match := _NAMESPACE_ALIAS.match(core):
-                found = ("namespace", match.group(1), match.group(2))
-        elif core.startswith("typedef"):
-            pointer = re.match(r"typedef\s+(.*?\(\s*[\w:]*\*\s*)([A-Za-z_]\w*)(\s*\).*)\Z", core, re.DOTALL)
-            if pointer:
-                found = ("type", pointer.group(2), pointer.group(1) + pointer.group(3))
-            elif match := _TYPEDEF.match(core):
-                found = ("type", match.group(2), match.group(1) + match.group(3))
+        found = alias_of(core)
         if found is None:
-            return core.startswith("using") or core.startswith("typedef")
+            return core.startswith(("using", "typedef"))
         if self._new(offset, "alias"):
-            self.aliases.append(
-                Alias(
-                    found[0],
-                    found[1],
-                    scope,
-                    " ".join(found[2].split()),
-                    template,
-                    offset,
-                    self._blanked.line(offset),
-                    self._conditionals.at(offset),
-                )
-            )
+            kind, name, target = found
+            line, condition = self._blanked.line(offset), self._conditionals.at(offset)
+            self.aliases.append(Alias(kind, name, scope, " ".join(target.split()), template, offset, line, condition))
         return True
 
     def variable(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
@@ -260,12 +224,12 @@ class Declarations:
         core = head[begin:]
         if bare or not core.strip():
             return
-        flat = _flat(core)
-        equals = re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", flat)
-        brace = flat.find("{")
+        shape = flat(core)
+        equals = re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", shape)
+        brace = shape.find("{")
         cut = min((x for x in (equals.start() if equals else -1, brace) if x >= 0), default=len(core))
-        paren = flat.find("(")
-        if 0 <= paren < cut and not re.search(r"\b(alignas|__align__|__attribute__|decltype)\s*\Z", flat[:paren]):
+        paren = shape.find("(")
+        if 0 <= paren < cut and not re.search(r"\b(alignas|__align__|__attribute__|decltype)\s*\Z", shape[:paren]):
             cut = paren
         left = re.sub(r"\b(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)", " ", core[:cut]).strip()
         match = _VARIABLE.match(left)
@@ -302,7 +266,7 @@ class Declarations:
 
     def open_block(self, text: str, start: int, brace: int, scope: tuple[str, ...], class_name: str | None) -> Head:
         """What a ``{`` opens, from the head before it."""
-        start = _skip_blanks(text, start, brace)
+        start = skip_blanks(text, start, brace)
         start = self._peel(text, start, brace, scope)
         head = text[start:brace]
         begin, template, _ = strip_templates(head)
@@ -320,7 +284,7 @@ class Declarations:
         if match := _ENUM.match(core):
             return Head("enum", scope, match.group(2).split("::")[-1], offset, match)
         if match := _CLASS.match(core):
-            made = self._class_head(core, match.group(1))
+            made = class_head(core, match.group(1))
             if made:
                 name, specialisation, bases = made
                 entry = (name, match.group(1), specialisation, bases, template)
@@ -340,38 +304,6 @@ class Declarations:
         if re.match(r"[\w:<>,\s*&]+\Z", core) and len(core.split()) > 1:
             return Head("variable", scope, "", offset)
         return Head("other", scope, "", offset)
-
-    def _class_head(self, core: str, kind: str) -> tuple[str, str | None, tuple[str, ...]] | None:
-        text = core[core.index(kind) + len(kind) :]
-        text = re.sub(
-            r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", text
-        )
-        text = re.sub(r"\[\[[^\]]*\]\]", " ", text).strip()
-        bases: tuple[str, ...] = ()
-        colon = re.search(r"(?<!:):(?!:)", _flat(text))
-        if colon:
-            bases = tuple(
-                " ".join(re.sub(r"\b(?:public|private|protected|virtual)\b", "", text[a:b]).split())
-                for a, b in split_commas(text, colon.end())
-            )
-            text = text[: colon.start()].rstrip()
-        text = re.sub(r"\bfinal\s*\Z", "", text).rstrip()
-        specialisation = None
-        if text.endswith(">"):
-            opened = text.find("<")
-            if opened < 0 or match_angle(text, opened) != len(text):
-                return None
-            specialisation = " ".join(text[opened + 1 : -1].split())
-            text = text[:opened].rstrip()
-        if "(" in text or "=" in text:
-            return None
-        words = text.split()
-        name = words[-1].split("::")[-1] if words else ""
-        if words and not re.fullmatch(r"[\w:]+", words[-1]):
-            return None
-        if len(words) > 2 or (len(words) == 2 and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", words[0])):
-            return None  # `struct X f() {` is no class head; one attribute macro before the name is
-        return name, specialisation, bases
 
     def close_class(self, head: Head, brace: int, close: int) -> None:
         """Enter a class whose body is ``[brace, close)``."""
@@ -521,37 +453,9 @@ class Declarations:
         code = self._blanked.code[start:end]
         return "".join(
             c if p != " " or c == " " else (c if _in_string(piece, i) else p)
-            for i, (c, p) in enumerate(zip(code, piece))
+            for i, (c, p) in enumerate(zip(code, piece, strict=False))
         )
-
-
-_SPACES = re.compile(r"\s*")
-
-
-def _skip_blanks(text: str, start: int, stop: int) -> int:
-    """Behind leading blanks: comments leave long ones, and every later step would cross them again."""
-    return _SPACES.match(text, start, stop).end()
 
 
 def _in_string(piece: str, at: int) -> bool:
     return piece.count('"', 0, at) % 2 == 1
-
-
-def _flat(text: str) -> str:
-    """The text with everything inside angle brackets, parentheses and braces blanked, so that offsets stay true."""
-    out = list(text)
-    at = 0
-    while at < len(text):
-        char = text[at]
-        close = -1
-        if char in "([{":
-            close = match_bracket(text, at)
-        elif char == "<":
-            close = match_angle(text, at)
-        if close > 0:
-            for i in range(at + 1, close - 1):
-                out[i] = " "
-            at = close
-        else:
-            at += 1
-    return "".join(out)

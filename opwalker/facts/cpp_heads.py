@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from opwalker.facts.cpp_brackets import last_word, match_angle, match_bracket, split_commas
+
 #: Names whose parentheses belong to an attribute or specifier, never to a parameter list.
 _SPECIFIERS = frozenset(
     "__launch_bounds__ __attribute__ __declspec alignas __align__ decltype noexcept asm __asm__ requires sizeof "
@@ -35,100 +37,6 @@ _OPERATOR = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TEMPLATE = re.compile(r"\s*template\b\s*")
-_TRAILING = re.compile(
-    r"\s*(?:const|volatile|noexcept|override|final|&&?|mutable|try|->|requires|=\s*\w+|__\w+|[A-Z]\w*|\[\[|\Z)"
-)
-
-
-def last_word(text: str, end: int | None = None, start: int = 0) -> tuple[int, int]:
-    """The span of the identifier that ``text[start:end]`` ends with, blanks skipped; ``(-1, -1)`` when it ends otherwise.
-
-    Written as a loop: a search for ``\\w+\\s*\\Z`` is quadratic on the long blanks that comments leave.
-    """
-    stop = len(text) if end is None else end
-    while stop > start and text[stop - 1].isspace():
-        stop -= 1
-    at = stop
-    while at > start and (text[at - 1].isalnum() or text[at - 1] == "_"):
-        at -= 1
-    if at == stop or text[at].isdigit():
-        return -1, -1
-    return at, stop
-
-
-def match_angle(text: str, start: int) -> int:
-    """The offset behind the ``>`` that closes the ``<`` at ``start``; -1 when it is none. Parentheses are skipped."""
-    depth = 0
-    at = start
-    end = len(text)
-    while at < end:
-        char = text[at]
-        if char == "<":
-            depth += 1
-        elif char == ">":
-            if text[at - 1] == "-":
-                at += 1
-                continue
-            depth -= 1
-            if depth == 0:
-                return at + 1
-        elif char in "([{":
-            at = match_bracket(text, at)
-            if at < 0:
-                return -1
-            continue
-        elif char in ";}":
-            return -1
-        at += 1
-    return -1
-
-
-_BRACKETS = re.compile(r"[()\[\]{}]")
-
-
-def match_bracket(text: str, start: int, end: int | None = None) -> int:
-    """The offset behind the bracket that closes the one at ``start``; -1 when it stays open."""
-    depth = 0
-    for match in _BRACKETS.finditer(text, start, len(text) if end is None else end):
-        if match.group() in "([{":
-            depth += 1
-        else:
-            depth -= 1
-            if depth == 0:
-                return match.end()
-    return -1
-
-
-_SPLIT = re.compile(r"[()\[\]{}<>,]")
-
-
-def split_commas(text: str, start: int = 0, end: int | None = None, angles: bool = True) -> list[tuple[int, int]]:
-    """Spans of the parts between top-level commas of ``text[start:end]``; ``<`` nests only where it can close."""
-    stop = len(text) if end is None else end
-    parts: list[tuple[int, int]] = []
-    depth = 0
-    begin = at = start
-    while True:
-        match = _SPLIT.search(text, at, stop)
-        if match is None:
-            break
-        char = match.group()
-        at = match.end()
-        if char in "([{":
-            depth += 1
-        elif char in ")]}":
-            depth -= 1
-        elif char == ",":
-            if depth == 0:
-                parts.append((begin, match.start()))
-                begin = at
-        elif char == "<" and angles and depth == 0 and last_word(text, at - 1, start)[0] >= 0:
-            close = match_angle(text[:stop], at - 1)
-            if close > 0:
-                at = close
-    if text[begin:stop].strip() or parts:
-        parts.append((begin, stop))
-    return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +163,7 @@ def _inside_angles(head: str, begin: int, at: int) -> bool:
 
 def _strip_specialisation(before: str) -> tuple[str, str | None]:
     """Take a trailing ``<…>`` off a name: ``("f", "float, 3")``."""
-    if not before.endswith(">") or before.endswith("->") or before.endswith("operator>"):
+    if not before.endswith(">") or before.endswith(("->", "operator>")):
         return before, None
     depth = 0
     for at in range(len(before) - 1, -1, -1):
@@ -399,7 +307,8 @@ _TYPE_WORDS = frozenset(
 
 
 def parse_parameters(text: str, start: int, end: int) -> list[tuple[str, str, str | None, int, int]]:
-    """The parameters in ``text[start:end]`` as ``(type, name, default, offset, end)``; an unnamed one has name ``""``."""
+    """The parameters in ``text[start:end]`` as ``(type, name, default, offset, end)``; an unnamed one has name
+    ``""``."""
     out: list[tuple[str, str, str | None, int, int]] = []
     for begin, stop in split_commas(text, start, end):
         piece = text[begin:stop]

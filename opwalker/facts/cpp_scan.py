@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 
 from opwalker.facts.cpp_bindings import read_bindings
+from opwalker.facts.cpp_brackets import match_bracket
 from opwalker.facts.cpp_declarations import Declarations
-from opwalker.facts.cpp_heads import match_bracket
 from opwalker.facts.cpp_text import Blanked, Conditionals, Group, blank
 from opwalker.model.cpp import CppFacts, Include, MacroEvent
 from opwalker.model.source import Problem, SourceFile

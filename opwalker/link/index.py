@@ -1,4 +1,5 @@
-"""The joined view of a tree: facts by path, names to paths, includes to files. Nothing is loaded before it is asked for.
+"""The joined view of a tree: facts by path, names to paths, includes to files. Nothing is loaded before it is asked
+for.
 
 In: a store of per-file facts. Out: ``Index``, which every later stage asks. It joins; it does not interpret.
 """
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from opwalker.model.build import BuildFacts
 from opwalker.model.cpp import CppFacts, Function
 
 
@@ -40,9 +40,8 @@ class FactStore(Protocol):
 class Index:
     """Facts of a tree, joined by name and by include."""
 
-    def __init__(self, store: FactStore, builds: BuildFacts = BuildFacts(), include_dirs: Sequence[str] = ()) -> None:
+    def __init__(self, store: FactStore, include_dirs: Sequence[str] = ()) -> None:
         self.store = store
-        self.builds = builds
         self._include_dirs = tuple(include_dirs)
         self._facts: dict[str, CppFacts | None] = {}
         self._by_base: dict[str, list[str]] | None = None

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class FunctionRef:
     """A function as a registration names it.
 
-    ``name`` is qualified as written, without ``&``, casts and wrappers; ``template`` the text of its template arguments;
+    ``name`` is qualified as written, without ``&``, casts and wrappers; ``template`` the text of its template
+    arguments;
     ``arity`` the parameter count where a cast gives it. ``lambda_span`` is set (and ``name`` is ``"lambda"``) where the
     function is a lambda written in place: offsets of its text in the file.
     """
@@ -25,7 +26,8 @@ class Binding:
     """``role`` is ``def`` or ``impl``.
 
     ``name`` is the op's full name (``ns::op.overload``, ``module.Class.method``); ``schema`` its text where the binding
-    gives one; ``key`` the dispatch key of an implementation. ``scope`` is the C++ scope that the registration stands in;
+    gives one; ``key`` the dispatch key of an implementation. ``scope`` is the C++ scope that the registration stands
+    in;
     ``condition`` its preprocessor terms. ``macros`` are the macros it was made by, outermost first. ``unresolved`` says
     what of the name could not be worked out.
     """

@@ -193,7 +193,8 @@ class BindingCall:
 @dataclass(frozen=True, slots=True)
 class BindingSite:
     """A body that holds binding calls: a registration block (``block`` is its index in ``invocations``) or a function
-    (``function`` is its index in ``functions``); -1 where not, and -1 twice for a statement at namespace level. ``uses`` are macro-like statements in the body, which
+    (``function`` is its index in ``functions``); -1 where not, and -1 twice for a statement at namespace level.
+    ``uses`` are macro-like statements in the body, which
     may expand to further calls, and calls that pass a binding handle on: ``(name, arguments, offset, condition)``."""
 
     block: int

@@ -29,7 +29,7 @@ class SchemaType:
     suffixes: tuple[str, ...] = ()
     alias: AliasSet | None = None
     alias_at: int = 0
-    items: tuple["SchemaType", ...] = ()
+    items: tuple[SchemaType, ...] = ()
     more_aliases: tuple[tuple[int, AliasSet], ...] = ()
 
 
@@ -53,7 +53,8 @@ class SchemaReturn:
 
 @dataclass(frozen=True, slots=True)
 class OpSchema:
-    """``namespace::name.overload(arguments) -> returns``. ``returns_tuple`` keeps ``-> (Tensor)`` from ``-> Tensor``."""
+    """``namespace::name.overload(arguments) -> returns``. ``returns_tuple`` keeps ``-> (Tensor)`` from ``->
+    Tensor``."""
 
     name: str
     arguments: tuple[SchemaArgument, ...]

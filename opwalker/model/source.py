@@ -13,7 +13,8 @@ class SourceRoot:
     """A tree of source text that is ready on disk.
 
     ``path`` is absolute. ``name`` and ``version`` come from the package or the folder, ``revision`` from git.
-    ``immutable`` is true for an unpacked archive in the cache: its files do not change behind our back. ``note`` is what a
+    ``immutable`` is true for an unpacked archive in the cache: its files do not change behind our back. ``note`` is
+    what a
     reader must know about it (a wheel that stands in for missing sources), or None.
     """
 
@@ -27,7 +28,8 @@ class SourceRoot:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file that discovery found. ``path`` is relative to the root, with ``/``; ``mtime_ns`` and ``size`` from stat."""
+    """A file that discovery found. ``path`` is relative to the root, with ``/``; ``mtime_ns`` and ``size`` from
+    stat."""
 
     path: str
     size: int

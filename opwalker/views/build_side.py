@@ -36,7 +36,8 @@ def read_build_facts(
 
 
 def build_view(facts: BuildFacts) -> BuildView:
-    """The view of a tree's builds. A file that no target names is known to no build: it may be a header, or generated."""
+    """The view of a tree's builds. A file that no target names is known to no build: it may be a header, or
+    generated."""
     builds: dict[str, set[str]] = {}
     names: dict[str, dict[str, None]] = {}
     for target in facts.targets:

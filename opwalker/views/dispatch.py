@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.expanded import Expansion
 from opwalker.expand.files import Files
 from opwalker.expand.macros import KNOWN
-from opwalker.expand.preprocess import Expansion
 from opwalker.expand.scalar_types import cpp_type
 from opwalker.model.body import Block
 from opwalker.model.walk import Dispatch, Span

@@ -10,7 +10,7 @@ import re
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Unit, Workbench
-from opwalker.facts.cpp_heads import split_commas
+from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.cpp import Function
 from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
 from opwalker.views.ops import shown_condition

@@ -95,12 +95,12 @@ class WalkView:
         workbench = self._workbench
         unit = workbench.unit(build_for(workbench, binding))
         place = Span(binding.path, binding.line, binding.line)
-        common = dict(
-            key=binding.key,
-            builds=workbench.builds_at(binding.path, binding.condition),
-            condition=shown_condition(binding.condition),
-            registered_at=place,
-        )
+        common = {
+            "key": binding.key,
+            "builds": workbench.builds_at(binding.path, binding.condition),
+            "condition": shown_condition(binding.condition),
+            "registered_at": place,
+        }
         function = binding.function
         if function is None:
             reason = f"the function bound to {binding.name} is not named in the source"

@@ -1,0 +1,128 @@
+"""Brackets, commas and words of C++ text: the small searches that every reader of declarations needs.
+
+In: text with comments and strings blanked. Out: offsets. Nothing here knows a declaration.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def last_word(text: str, end: int | None = None, start: int = 0) -> tuple[int, int]:
+    """The span of the identifier that ``text[start:end]`` ends with, blanks skipped; ``(-1, -1)`` when it ends
+    otherwise.
+
+    Written as a loop: a search for ``\\w+\\s*\\Z`` is quadratic on the long blanks that comments leave.
+    """
+    stop = len(text) if end is None else end
+    while stop > start and text[stop - 1].isspace():
+        stop -= 1
+    at = stop
+    while at > start and (text[at - 1].isalnum() or text[at - 1] == "_"):
+        at -= 1
+    if at == stop or text[at].isdigit():
+        return -1, -1
+    return at, stop
+
+
+def match_angle(text: str, start: int) -> int:
+    """The offset behind the ``>`` that closes the ``<`` at ``start``; -1 when it is none. Parentheses are skipped."""
+    depth = 0
+    at = start
+    end = len(text)
+    while at < end:
+        char = text[at]
+        if char == "<":
+            depth += 1
+        elif char == ">":
+            if text[at - 1] == "-":
+                at += 1
+                continue
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        elif char in "([{":
+            at = match_bracket(text, at)
+            if at < 0:
+                return -1
+            continue
+        elif char in ";}":
+            return -1
+        at += 1
+    return -1
+
+
+_BRACKETS = re.compile(r"[()\[\]{}]")
+
+
+def match_bracket(text: str, start: int, end: int | None = None) -> int:
+    """The offset behind the bracket that closes the one at ``start``; -1 when it stays open."""
+    depth = 0
+    for match in _BRACKETS.finditer(text, start, len(text) if end is None else end):
+        if match.group() in "([{":
+            depth += 1
+        else:
+            depth -= 1
+            if depth == 0:
+                return match.end()
+    return -1
+
+
+_SPLIT = re.compile(r"[()\[\]{}<>,]")
+
+
+def split_commas(text: str, start: int = 0, end: int | None = None, angles: bool = True) -> list[tuple[int, int]]:
+    """Spans of the parts between top-level commas of ``text[start:end]``; ``<`` nests only where it can close."""
+    stop = len(text) if end is None else end
+    parts: list[tuple[int, int]] = []
+    depth = 0
+    begin = at = start
+    while True:
+        match = _SPLIT.search(text, at, stop)
+        if match is None:
+            break
+        char = match.group()
+        at = match.end()
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == ",":
+            if depth == 0:
+                parts.append((begin, match.start()))
+                begin = at
+        elif char == "<" and angles and depth == 0 and last_word(text, at - 1, start)[0] >= 0:
+            close = match_angle(text[:stop], at - 1)
+            if close > 0:
+                at = close
+    if text[begin:stop].strip() or parts:
+        parts.append((begin, stop))
+    return parts
+
+
+_SPACES = re.compile(r"\s*")
+
+
+def skip_blanks(text: str, start: int, stop: int) -> int:
+    """Behind leading blanks: comments leave long ones, and every later step would cross them again."""
+    return _SPACES.match(text, start, stop).end()
+
+
+def flat(text: str) -> str:
+    """The text with everything inside angle brackets, parentheses and braces blanked, so that offsets stay true."""
+    out = list(text)
+    at = 0
+    while at < len(text):
+        char = text[at]
+        close = -1
+        if char in "([{":
+            close = match_bracket(text, at)
+        elif char == "<":
+            close = match_angle(text, at)
+        if close > 0:
+            for i in range(at + 1, close - 1):
+                out[i] = " "
+            at = close
+        else:
+            at += 1
+    return "".join(out)
