@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from opwalker.expand.binding_text import function_ref, join_literals, key_name, literal
+from opwalker.expand.binding_blocks import BLOCK_TEXT, RegistrationMacros, known_uses
+from opwalker.expand.binding_entries import Handle, Place, plain_entries, torch_entries
+from opwalker.expand.binding_text import function_ref, key_name, literal
 from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
 from opwalker.expand.macros import MacroTable
@@ -19,8 +21,8 @@ from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_bindings import calls_in
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
-from opwalker.model.binding import Binding, FunctionRef
-from opwalker.model.cpp import BindingCall, BindingSite, CppFacts, Function, Invocation
+from opwalker.model.binding import Binding
+from opwalker.model.cpp import BindingCall, BindingSite, CppFacts, Invocation
 from opwalker.model.walk import Gap, Span
 
 _TORCH_BLOCK = re.compile(
@@ -28,24 +30,7 @@ _TORCH_BLOCK = re.compile(
 )
 _PYBIND_BLOCK = frozenset(("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "PYBIND11_PLUGIN", "NB_MODULE"))
 _EXPORT = re.compile(r"TVM_FFI_DLL_EXPORT(?:_INTERNAL)?_TYPED_FUNC\Z")
-_KNOWN = re.compile(
-    r"(?:STABLE_)?TORCH_LIBRARY\w*|PYBIND11_(?:EMBEDDED_)?MODULE|PYBIND11_PLUGIN|NB_MODULE|TVM_FFI_(?:DLL_EXPORT|STATIC_INIT)\w*|RegisterOperators\Z"
-)
 _EXTENSION_NAME = "TORCH_EXTENSION_NAME"
-_BLOCK_TEXT = re.compile(
-    r"\b((?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?|PYBIND11_MODULE|NB_MODULE|TVM_FFI_DLL_EXPORT_TYPED_FUNC)\s*\("
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Handle:
-    """What a registration handle stands for: a torch library block, or a module that functions are bound into."""
-
-    kind: str
-    prefix: str
-    key: str | None = None
-    target: str | None = None
-    unresolved: str | None = None
 
 
 @dataclass(slots=True)
@@ -77,7 +62,7 @@ class BindingReader:
         self._extension_names = extension_names
         self._out: list[Binding] = []
         self._gaps: list[Gap] = []
-        self._registers: dict[str, bool] = {}
+        self._registers = RegistrationMacros(index)
         self._followed: set[tuple[str, int, str]] = set()
 
     def read(self) -> Bindings:
@@ -98,7 +83,9 @@ class BindingReader:
 
     def _block(self, path: str, facts: CppFacts, site: BindingSite) -> None:
         block = facts.invocations[site.block]
-        if not self._may_register(block.name) and not any(c.method in ("GlobalDef", "ObjectDef") for c in site.calls):
+        if not self._registers.may_register(block.name) and not any(
+            c.method in ("GlobalDef", "ObjectDef") for c in site.calls
+        ):
             return
         for name, arguments in self._registration(path, block):
             match = _TORCH_BLOCK.match(name)
@@ -114,21 +101,6 @@ class BindingReader:
             elif name.startswith("TVM_FFI") or any(c.method in ("GlobalDef", "ObjectDef") for c in site.calls):
                 self._free_calls(path, facts, site)
 
-    def _may_register(self, name: str, depth: int = 0) -> bool:
-        """Whether a macro can come to a registration: by its own name, or by what any definition of it mentions."""
-        if _KNOWN.match(name):
-            return True
-        if name not in self._registers:
-            self._registers[name] = False  # a macro that mentions itself
-            if depth < 6 and name in self._index.names_of_kind("macro"):
-                words: set[str] = set()
-                for _, event in self._index.entries(name, ("macro",), lambda facts: facts.macros):
-                    words.update(re.findall(r"[A-Za-z_]\w*", event.body or ""))
-                self._registers[name] = any(
-                    _KNOWN.match(w) or (w.isupper() and w != name and self._may_register(w, depth + 1)) for w in words
-                )
-        return self._registers[name]
-
     def _registration(self, path: str, block: Invocation) -> list[tuple[str, tuple[str, ...]]]:
         """The known block macros that a use means, with their arguments expanded."""
         if block.arguments is None:
@@ -137,7 +109,7 @@ class BindingReader:
         # A name that the build sets goes before the source's own fallback for it.
         hidden = frozenset((_EXTENSION_NAME,)) if self._extension_names(path) else frozenset()
         expanded = self._preprocessor.tokens(path, tokenize(code, block.offset, 0, hidden), path)
-        found = _known_uses(expanded.full)
+        found = known_uses(expanded.full)
         if found:
             return found
         return [(block.name, tuple(block.arguments))]
@@ -333,10 +305,15 @@ class BindingReader:
         ):
             return
         arguments = [self._resolved(path, a, origin) for a in call.arguments]
+        place = Place(path, line, condition, scope, macros)
+        offsets = call.argument_offsets if origin is None else ()
+        plain = self._files.view(path).blanked.plain
         if handle.kind == "torch_library":
-            self._torch(path, call, arguments, handle, line, condition, scope, macros, origin)
+            made = torch_entries(call.method, arguments, offsets, plain, handle, place)
         else:
-            self._plain(path, call, arguments, handle, class_name, line, condition, scope, macros, origin)
+            made = plain_entries(call.method, arguments, offsets, plain, handle, class_name, place)
+        for entry in made:
+            (self._gaps if isinstance(entry, Gap) else self._out).append(entry)
 
     def _resolved(self, path: str, argument: str, origin) -> str:
         """An argument with its macros expanded, where it has any."""
@@ -346,106 +323,13 @@ class BindingReader:
             return argument
         return self._preprocessor.tokens(path, tokenize(argument, 0), path).full
 
-    def _torch(self, path, call, arguments, handle, line, condition, scope, macros, origin) -> None:
-        text = join_literals(arguments[0])
-        if text is None:
-            self._gaps.append(
-                Gap(
-                    "registration",
-                    Span(path, line, line),
-                    f"the name in {call.method}({arguments[0]}) is not a literal",
-                )
-            )
-            return
-        head = text.split("(", 1)[0].strip()
-        if "::" in head:
-            full = head
-        else:
-            full = f"{handle.prefix}::{head}"
-        full = "".join(full.split())
-        schema = text if "(" in text else None
-        key = handle.key
-        function: FunctionRef | None = None
-        tags: list[str] = []
-        offsets = call.argument_offsets
-        for number, argument in enumerate(arguments[1:], start=1):
-            at = offsets[number] if origin is None and number < len(offsets) else None
-            named = key_name(argument)
-            if named and number == 1 and len(arguments) > 2:
-                key = named
-            elif argument.lstrip().startswith("{") or "Tag::" in argument:
-                tags += re.findall(r"Tag::(\w+)", argument)
-            else:
-                reference, inner_key = function_ref(
-                    argument, at, self._files.view(path).blanked.plain if at is not None else None
-                )
-                if reference is not None:
-                    function = reference
-                    key = inner_key or key
-        defines = call.method in ("def", "op")
-        common = {
-            "path": path,
-            "line": line,
-            "condition": condition,
-            "scope": scope,
-            "tags": tuple(tags),
-            "macros": macros,
-            "unresolved": handle.unresolved,
-            "target": handle.target,
-        }
-        if defines:
-            self._out.append(
-                Binding(handle.kind, "def", full, schema, None, function if schema is None else None, **common)
-            )
-        if not defines or function is not None:
-            default = None if handle.key or key else "CompositeImplicitAutograd"
-            self._out.append(Binding(handle.kind, "impl", full, None, key or default, function, **common))
-
-    def _plain(self, path, call, arguments, handle, class_name, line, condition, scope, macros, origin) -> None:
-        name = literal(arguments[0]) if arguments else None
-        if name is None:
-            if call.method.startswith("def") and arguments and "init" in arguments[0]:
-                name = "__init__"
-            else:
-                if call.method.startswith("def"):
-                    self._gaps.append(
-                        Gap(
-                            "registration",
-                            Span(path, line, line),
-                            f"the name in {call.method}({arguments[0]}) is not a literal",
-                        )
-                    )
-                return
-        parts = [p for p in (handle.prefix, class_name, name) if p]
-        function = None
-        if len(arguments) > 1:
-            at = call.argument_offsets[1] if origin is None and len(call.argument_offsets) > 1 else None
-            function, _ = function_ref(
-                arguments[1], at, self._files.view(path).blanked.plain if at is not None else None
-            )
-        if name == "__init__" and function is None:
-            made = re.search(r"init\s*<(.*)>", arguments[0])
-            function = FunctionRef(f"{class_name}::{class_name}") if made and class_name else None
-        common = {
-            "path": path,
-            "line": line,
-            "condition": condition,
-            "scope": scope,
-            "macros": macros,
-            "unresolved": handle.unresolved,
-            "target": handle.target,
-            "class_name": class_name,
-        }
-        self._out.append(Binding(handle.kind, "def", ".".join(parts), None, None, function, **common))
-        self._out.append(Binding(handle.kind, "impl", ".".join(parts), None, None, function, **common))
-
     # -- exports at namespace level -----------------------------------------------------------------------------------
 
     def _exports(self) -> None:
         """Uses at namespace level that export a function under a name, or expand to a whole registration."""
         for name in sorted(self._index.names_of_kind("invocation")):
             known = bool(_EXPORT.match(name))
-            if not known and not self._may_register(name):
+            if not known and not self._registers.may_register(name):
                 continue
             for path in self._index.store.paths_of(name, ("invocation",)):
                 facts = self._index.facts(path)
@@ -462,7 +346,7 @@ class BindingReader:
         text = expanded.full
         if "TORCH_LIBRARY" not in text and "TVM_FFI" not in text and "PYBIND11_MODULE" not in text:
             return
-        for name, arguments in _known_uses(text):
+        for name, arguments in known_uses(text):
             if _EXPORT.match(name):
                 self._export_entry(path, facts, use, arguments, (use.name,))
         self._made_blocks(path, facts, use, expanded)
@@ -492,7 +376,7 @@ class BindingReader:
     def _made_blocks(self, path: str, facts: CppFacts, use: Invocation, expanded: Expanded) -> None:
         """Whole registration blocks that a macro made: ``TORCH_LIBRARY(ns, m) { m.def(…); }`` in its body."""
         text = expanded.full
-        for match in _BLOCK_TEXT.finditer(text):
+        for match in BLOCK_TEXT.finditer(text):
             close = match_bracket(text, match.end() - 1)
             brace = re.compile(r"\s*\{").match(text, close) if close > 0 else None
             if brace is None:
@@ -513,23 +397,3 @@ class BindingReader:
                         (use.name,),
                         (expanded, use.line, use.condition),
                     )
-
-
-def _known_uses(text: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The known registration macros that a text uses, with their arguments."""
-    out = []
-    for match in _BLOCK_TEXT.finditer(text):
-        close = match_bracket(text, match.end() - 1)
-        if close > 0:
-            out.append(
-                (
-                    match.group(1),
-                    tuple(
-                        " ".join(text[a:b].split()) for a, b in split_commas(text, match.end(), close - 1, angles=False)
-                    ),
-                )
-            )
-    return out
-
-
-__all__ = ["BindingReader", "Bindings", "Function"]

@@ -94,8 +94,7 @@ class _Reader:
                 call = self._call(node)
                 if call is not None:
                     calls.append(call)
-        locals_, constructed = self._locals()
-        calls += constructed
+        locals_ = self._locals()
         calls.sort(key=lambda c: (c.start, -c.end))
         return BodyFacts(
             blocks=tuple(self._blocks),
@@ -254,9 +253,8 @@ class _Reader:
             )
         return out
 
-    def _locals(self) -> tuple[list[LocalFact], list[CallFact]]:
+    def _locals(self) -> list[LocalFact]:
         out: list[LocalFact] = []
-        constructed: list[CallFact] = []
         for node in self._nodes("declaration") + self._nodes("condition_declaration"):
             self._declaration(node, out)
         for node in self._nodes("alias"):
@@ -314,7 +312,7 @@ class _Reader:
                 )
             )
         out.sort(key=lambda item: item.start)
-        return out, constructed
+        return out
 
     def _declaration(self, node, out: list[LocalFact]) -> None:
         kind = node.child_by_field_name("type")

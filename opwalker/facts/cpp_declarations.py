@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 
 from opwalker.facts.cpp_brackets import flat, match_bracket, skip_blanks, split_commas
-from opwalker.facts.cpp_heads import FunctionHead, parse_function, parse_parameters, strip_templates
-from opwalker.facts.cpp_names import alias_of, class_head
+from opwalker.facts.cpp_functions import function_entry
+from opwalker.facts.cpp_heads import FunctionHead, parse_function, strip_templates
+from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variable_of
 from opwalker.facts.cpp_text import Blanked, Conditionals, Group
-from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, Parameter, Variable
+from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, Variable
 
 ANONYMOUS = "(anonymous namespace)"
 
@@ -28,13 +29,6 @@ _ENUM = re.compile(
 )
 _MACRO_USE = re.compile(r"\s*([A-Za-z_]\w*)\s*(\()?")
 _BARE_USE = re.compile(r"\s*([A-Z_][A-Z0-9_]{2,})\s*\Z")
-_KEYWORDS = frozenset(
-    "if for while switch return else do case goto delete new throw static_assert sizeof using typedef namespace "
-    "template "
-    "class struct union enum public private protected default break continue try catch friend operator extern const "
-    "constexpr static inline virtual void int bool char float double auto unsigned signed long short typename".split()
-)
-_VARIABLE = re.compile(r"(.*?)([A-Za-z_~][\w:]*)\s*(<[^;]*>)?\s*((?:\[[^\]]*\]\s*)*)\Z", re.DOTALL)
 _ATTRIBUTE_MACROS = re.compile(
     r"\s*(?:__attribute__|__declspec|alignas|__align__|__launch_bounds__|static_assert|decltype|asm|__asm__)\b"
 )
@@ -124,7 +118,7 @@ class Declarations:
             self._function(text, start, parsed, scope, class_name, 0, 0)
             return
         use = _MACRO_USE.match(core)
-        if use and use.group(2) and use.group(1) not in _KEYWORDS and not bare:
+        if use and use.group(2) and use.group(1) not in KEYWORDS and not bare:
             close = match_bracket(core, use.end() - 1)
             if close == len(core):
                 self._invocation(text, start + begin, use.group(1), scope, stop)
@@ -149,7 +143,7 @@ class Declarations:
         """Take leading macro uses without semicolon off a declaration: ``INSTANTIATE(x)`` before ``void f()``."""
         while True:
             use = _MACRO_USE.match(text, start, stop)
-            if use is None or use.group(1) in _KEYWORDS:
+            if use is None or use.group(1) in KEYWORDS:
                 return start
             if use.group(2):
                 if _ATTRIBUTE_MACROS.match(text, start):
@@ -220,47 +214,25 @@ class Declarations:
     def variable(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
         """A variable's declaration with or without initialiser."""
         head = text[start:stop]
-        begin, template, bare = strip_templates(head)
-        core = head[begin:]
-        if bare or not core.strip():
-            return
-        shape = flat(core)
-        equals = re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", shape)
-        brace = shape.find("{")
-        cut = min((x for x in (equals.start() if equals else -1, brace) if x >= 0), default=len(core))
-        paren = shape.find("(")
-        if 0 <= paren < cut and not re.search(r"\b(alignas|__align__|__attribute__|decltype)\s*\Z", shape[:paren]):
-            cut = paren
-        left = re.sub(r"\b(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)", " ", core[:cut]).strip()
-        match = _VARIABLE.match(left)
-        if match is None or not match.group(1).strip() or match.group(2).split("::")[-1] in _KEYWORDS:
-            return
-        type_text = " ".join(match.group(1).split())
-        if type_text.endswith(("::", ".", ",")) or type_text in ("return", "goto", "delete", "throw", "else"):
+        found = variable_of(head)
+        if found is None:
             return
         offset = start + len(head) - len(head.lstrip())
         if not self._new(offset, "variable"):
             return
-        value_at = start + begin + (cut + 1 if equals and equals.start() == cut else cut)
-        value = " ".join(self._blanked.code[value_at:stop].split()) or None
-        words = set(re.findall(r"\w+", type_text))
-        cleaned = re.sub(
-            r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b",
-            "",
-            type_text,
-        )
-        name = match.group(2).split("::")[-1]
+        value = " ".join(self._blanked.code[start + found.value_at : stop].split()) or None
+        line, condition = self._blanked.line(offset), self._conditionals.at(offset)
         self.variables.append(
             Variable(
-                name,
-                (*scope, *match.group(2).split("::")[:-1]),
-                " ".join(cleaned.split()) + "".join(match.group(4).split()),
+                found.name,
+                (*scope, *found.qualifiers),
+                found.type,
                 value,
-                bool(words & {"constexpr", "const", "__constant__"}),
-                template,
+                found.constant,
+                found.template,
                 offset,
-                self._blanked.line(offset),
-                self._conditionals.at(offset),
+                line,
+                condition,
             )
         )
 
@@ -294,7 +266,7 @@ class Declarations:
             entry = self._function(text, start, parsed, scope, class_name, brace, brace)
             return Head("function", scope, parsed.name, offset, entry)
         use = _MACRO_USE.match(text, start, brace)
-        if use and use.group(2) and use.group(1) not in _KEYWORDS:
+        if use and use.group(2) and use.group(1) not in KEYWORDS:
             close = match_bracket(text, use.end() - 1, brace)
             if close > 0:
                 entry = self._enter_invocation(
@@ -411,51 +383,15 @@ class Declarations:
         offset = start + parsed.name_offset
         if not self._new(offset, "function"):
             return None
-        line = self._blanked.line
-        parameters = tuple(
-            Parameter(kind, name, default, start + a, start + b)
-            for kind, name, default, a, b in parse_parameters(
-                self._code_like(text, start, parsed), parsed.parameters_start, parsed.parameters_end
-            )
-        )
-        flags = list(parsed.flags)
-        if class_name is not None:
-            flags.append("member")
-        if "extern_c" not in flags and 'extern "C"' in self._blanked.code[start:offset]:
-            flags.append("extern_c")
-        entry = Function(
-            parsed.name,
-            (*scope, *parsed.qualifiers),
-            parsed.return_type,
-            parameters,
-            tuple(dict.fromkeys(flags)),
-            parsed.template,
-            parsed.specialisation,
-            parsed.attributes,
-            offset,
-            line(offset),
-            line(start + parsed.start_offset),
-            body_start,
-            body_end,
-            line(start + parsed.parameters_end),
+        entry = function_entry(
+            self._blanked,
+            text,
+            start,
+            parsed,
+            scope,
+            class_name is not None,
+            (body_start, body_end),
             self._conditionals.at(offset),
-            1 if class_name is not None else 0,
         )
         self.functions.append(entry)
         return entry
-
-    def _code_like(self, text: str, start: int, parsed: FunctionHead) -> str:
-        """The head's text with string defaults kept but unselected branches still blank."""
-        end = start + parsed.parameters_end
-        piece = text[start:end]
-        if '"' not in piece:
-            return piece
-        code = self._blanked.code[start:end]
-        return "".join(
-            c if p != " " or c == " " else (c if _in_string(piece, i) else p)
-            for i, (c, p) in enumerate(zip(code, piece, strict=False))
-        )
-
-
-def _in_string(piece: str, at: int) -> bool:
-    return piece.count('"', 0, at) % 2 == 1

@@ -1,4 +1,4 @@
-"""Heads that name types: aliases of every form, and the heads of classes.
+"""Declarations that name things: aliases of every form, variables, and the heads of classes.
 
 In: a declaration's text, templates stripped. Out: plain tuples; ``cpp_declarations`` gives them places.
 """
@@ -6,8 +6,10 @@ In: a declaration's text, templates stripped. Out: plain tuples; ``cpp_declarati
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from opwalker.facts.cpp_brackets import flat, match_angle, split_commas
+from opwalker.facts.cpp_heads import strip_templates
 
 _USING = re.compile(r"using\s+([A-Za-z_]\w*)\s*(?:\[\[[^\]]*\]\]\s*)?=\s*(.*)\Z", re.DOTALL)
 _USING_NAMESPACE = re.compile(r"using\s+namespace\s+([\w:\s]+)\Z")
@@ -15,6 +17,58 @@ _USING_NAME = re.compile(r"using\s+(?:typename\s+)?([\w:\s<>,]+)\Z")
 _NAMESPACE_ALIAS = re.compile(r"namespace\s+(\w+)\s*=\s*([\w:\s]+)\Z")
 _TYPEDEF = re.compile(r"typedef\s+(.*?)([A-Za-z_]\w*)\s*((?:\[[^\]]*\])*)\Z", re.DOTALL)
 _POINTER_TYPEDEF = re.compile(r"typedef\s+(.*?\(\s*[\w:]*\*\s*)([A-Za-z_]\w*)(\s*\).*)\Z", re.DOTALL)
+
+
+#: Words that no declared name is.
+KEYWORDS = frozenset(
+    "if for while switch return else do case goto delete new throw static_assert sizeof using typedef namespace "
+    "template "
+    "class struct union enum public private protected default break continue try catch friend operator extern const "
+    "constexpr static inline virtual void int bool char float double auto unsigned signed long short typename".split()
+)
+_VARIABLE = re.compile(r"(.*?)([A-Za-z_~][\w:]*)\s*(<[^;]*>)?\s*((?:\[[^\]]*\]\s*)*)\Z", re.DOTALL)
+_ALIGNMENT = re.compile(r"\b(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
+_STORAGE = re.compile(
+    r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VariableHead:
+    """A variable's declaration; ``value_at`` is where its initialiser starts within the text."""
+
+    name: str
+    qualifiers: tuple[str, ...]
+    type: str
+    constant: bool
+    template: str | None
+    value_at: int
+
+
+def variable_of(head: str) -> VariableHead | None:
+    """A declaration as a variable; None where it declares none."""
+    begin, template, bare = strip_templates(head)
+    core = head[begin:]
+    if bare or not core.strip():
+        return None
+    shape = flat(core)
+    equals = re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", shape)
+    brace = shape.find("{")
+    cut = min((x for x in (equals.start() if equals else -1, brace) if x >= 0), default=len(core))
+    paren = shape.find("(")
+    if 0 <= paren < cut and not re.search(r"\b(alignas|__align__|__attribute__|decltype)\s*\Z", shape[:paren]):
+        cut = paren
+    match = _VARIABLE.match(_ALIGNMENT.sub(" ", core[:cut]).strip())
+    if match is None or not match.group(1).strip() or match.group(2).split("::")[-1] in KEYWORDS:
+        return None
+    type_text = " ".join(match.group(1).split())
+    if type_text.endswith(("::", ".", ",")) or type_text in ("return", "goto", "delete", "throw", "else"):
+        return None
+    parts = match.group(2).split("::")
+    kind = " ".join(_STORAGE.sub("", type_text).split()) + "".join(match.group(4).split())
+    constant = bool(set(re.findall(r"\w+", type_text)) & {"constexpr", "const", "__constant__"})
+    value_at = begin + (cut + 1 if equals and equals.start() == cut else cut)
+    return VariableHead(parts[-1], tuple(parts[:-1]), kind, constant, template, value_at)
 
 
 def alias_of(core: str) -> tuple[str, str, str] | None:

@@ -1,0 +1,59 @@
+"""Which macros come to a registration, and the registrations that an expanded text uses.
+
+In: macro names, expanded text. Out: a yes or no; ``(macro, arguments)`` pairs.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.facts.cpp_brackets import match_bracket, split_commas
+from opwalker.link.index import Index
+
+_KNOWN = re.compile(
+    r"(?:STABLE_)?TORCH_LIBRARY\w*|PYBIND11_(?:EMBEDDED_)?MODULE|PYBIND11_PLUGIN|NB_MODULE|TVM_FFI_(?:DLL_EXPORT|STATIC_INIT)\w*|RegisterOperators\Z"
+)
+#: A known registration macro in use.
+BLOCK_TEXT = re.compile(
+    r"\b((?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?|PYBIND11_MODULE|NB_MODULE|TVM_FFI_DLL_EXPORT_TYPED_FUNC)\s*\("
+)
+
+
+class RegistrationMacros:
+    """Answers for the macros of one tree whether they can register anything: a cheap no for nearly all of them."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._known: dict[str, bool] = {}
+
+    def may_register(self, name: str, depth: int = 0) -> bool:
+        """Whether a macro can come to a registration: by its own name, or by what any definition of it mentions."""
+        if _KNOWN.match(name):
+            return True
+        if name not in self._known:
+            self._known[name] = False  # a macro that mentions itself
+            if depth < 6 and name in self._index.names_of_kind("macro"):
+                words: set[str] = set()
+                for _, event in self._index.entries(name, ("macro",), lambda facts: facts.macros):
+                    words.update(re.findall(r"[A-Za-z_]\w*", event.body or ""))
+                self._known[name] = any(
+                    _KNOWN.match(w) or (w.isupper() and w != name and self.may_register(w, depth + 1)) for w in words
+                )
+        return self._known[name]
+
+
+def known_uses(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The known registration macros that a text uses, with their arguments."""
+    out = []
+    for match in BLOCK_TEXT.finditer(text):
+        close = match_bracket(text, match.end() - 1)
+        if close > 0:
+            out.append(
+                (
+                    match.group(1),
+                    tuple(
+                        " ".join(text[a:b].split()) for a, b in split_commas(text, match.end(), close - 1, angles=False)
+                    ),
+                )
+            )
+    return out

@@ -1,0 +1,65 @@
+"""A function's head as an entry of the facts: parameters with places, flags, lines.
+
+In: a parsed head and the file it stands in. Out: ``Function``.
+"""
+
+from __future__ import annotations
+
+from opwalker.facts.cpp_heads import FunctionHead, parse_parameters
+from opwalker.facts.cpp_text import Blanked
+from opwalker.model.cpp import Function, Parameter
+
+
+def function_entry(
+    blanked: Blanked,
+    text: str,
+    start: int,
+    parsed: FunctionHead,
+    scope: tuple[str, ...],
+    member: bool,
+    body: tuple[int, int],
+    condition: int,
+) -> Function:
+    """The entry for a head that begins at ``start`` of ``text``, the selected branches of a file's blanked text."""
+    offset = start + parsed.name_offset
+    line = blanked.line
+    found = parse_parameters(
+        _with_strings(blanked, text, start, parsed), parsed.parameters_start, parsed.parameters_end
+    )
+    parameters = tuple(Parameter(kind, name, default, start + a, start + b) for kind, name, default, a, b in found)
+    flags = [*parsed.flags, *(("member",) if member else ())]
+    if 'extern "C"' in blanked.code[start:offset]:
+        flags.append("extern_c")
+    return Function(
+        parsed.name,
+        (*scope, *parsed.qualifiers),
+        parsed.return_type,
+        parameters,
+        tuple(dict.fromkeys(flags)),
+        parsed.template,
+        parsed.specialisation,
+        parsed.attributes,
+        offset,
+        line(offset),
+        line(start + parsed.start_offset),
+        *body,
+        line(start + parsed.parameters_end),
+        condition,
+        1 if member else 0,
+    )
+
+
+def _with_strings(blanked: Blanked, text: str, start: int, parsed: FunctionHead) -> str:
+    """The head's text with strings in default arguments kept, but branches that are not selected still blank."""
+    end = start + parsed.parameters_end
+    piece = text[start:end]
+    if '"' not in piece:
+        return piece
+    code = blanked.code[start:end]
+    out = []
+    inside = False
+    for shown, full in zip(piece, code, strict=True):
+        out.append(full if inside else shown)
+        if shown == '"':
+            inside = not inside
+    return "".join(out)
