@@ -22,7 +22,7 @@ from opwalker.link.build_py_values import (
     options_of,
 )
 from opwalker.link.build_tree import absolute, resolve
-from opwalker.link.build_values import MARK, Item, Value, is_unknown, shown
+from opwalker.link.build_values import MARK, Item, Value, shown
 
 if TYPE_CHECKING:
     from opwalker.link.build_py_run import PyRun
@@ -75,10 +75,9 @@ def report_handed_on(run: PyRun, node: ast.Call, module: Module, keywords: dict[
     if "name" not in keywords or "sources" not in keywords or "cpp_extension" not in module.text:
         return
     given = {key: _called(run, value) for key, value in keywords.items()}
-    folder = absolute(run.frame.module.directory)
-    elements = elements_of(given["sources"]) or ()
-    paths = [as_text(element.value) for element in elements]
-    if any(path.endswith(SOURCE_SUFFIXES) and run.tree.is_file(resolve(path, folder)) for path in paths):
+    listed = _items(run, given["sources"], node)
+    sources = tuple(item for item in listed if item.text.endswith(SOURCE_SUFFIXES))
+    if _has_files(run, sources, absolute(run.frame.module.directory)):
         _report(run, node, given, "jit", True)
 
 
@@ -95,7 +94,7 @@ def _report(run: PyRun, node: ast.Call, given: dict[str, Any], kind: str, define
         if not sources:
             run.module_names.append((shown(name), join(run.branches.guard, guard)))
             continue
-        if (option is None or MARK in name) and all(is_unknown(item.text) for item in sources):
+        if (option is None or MARK in name) and not _has_files(run, sources, directory):
             # The general form of a helper, which is met again where it is given something.
             continue
         # Two modules may have one name: the number keeps what is said of them apart.
@@ -113,6 +112,10 @@ def _report(run: PyRun, node: ast.Call, given: dict[str, Any], kind: str, define
             if items:
                 inside = join(run.branches.guard, guard)
                 run.events.append(Event(what, key, items, inside, directory, file, line, detail))
+
+
+def _has_files(run: PyRun, sources: Value, directory: str) -> bool:
+    return any(run.tree.is_file(resolve(item.text, directory)) for item in sources if MARK not in item.text)
 
 
 def _items(run: PyRun, value: Any, node: ast.Call, guard: Guard = ()) -> Value:

@@ -65,7 +65,9 @@ class ParsedFiles:
 
 def _makes_extension(call: ast.Call) -> bool:
     name = getattr(call.func, "attr", None) or getattr(call.func, "id", "")
-    return name in FACTORIES or {"name", "sources"} <= {keyword.arg for keyword in call.keywords}
+    if name in FACTORIES or (name == "load" and len(call.args) > 1):
+        return True
+    return {"name", "sources"} <= {keyword.arg for keyword in call.keywords}
 
 
 class _Evaluates(Protocol):
