@@ -93,6 +93,7 @@ def alias_of(core: str) -> tuple[str, str, str] | None:
 
 
 def class_head(core: str, kind: str) -> tuple[str, str | None, tuple[str, ...]] | None:
+    """``(name, specialisation, bases)`` of a class head whose keyword is ``kind``; None where it heads no class."""
     text = core[core.index(kind) + len(kind) :]
     text = re.sub(
         r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", text

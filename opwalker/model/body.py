@@ -35,6 +35,7 @@ class CallFact:
 
     @property
     def simple(self) -> str:
+        """The name without qualifiers."""
         return self.name.rsplit("::", 1)[-1]
 
 
@@ -67,6 +68,8 @@ class LocalFact:
 
 @dataclass(frozen=True, slots=True)
 class AssignFact:
+    """An assignment; ``target`` is the left side as written."""
+
     target: str
     value: Span2
     start: int

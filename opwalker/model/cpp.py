@@ -14,6 +14,8 @@ from opwalker.model.source import Problem
 
 @dataclass(frozen=True, slots=True)
 class Include:
+    """An ``#include``: its target as written; ``system`` for angle brackets."""
+
     target: str
     system: bool
     offset: int
@@ -81,10 +83,12 @@ class Function:
 
     @property
     def is_definition(self) -> bool:
+        """Whether a body stands with it."""
         return self.body_end > 0
 
     @property
     def qualified_name(self) -> str:
+        """The name with its scopes, ``::`` between them."""
         return "::".join((*self.scope, self.name))
 
 

@@ -20,6 +20,7 @@ class KernelRef:
 
     @property
     def name(self) -> str:
+        """The kernel's qualified name."""
         return self.function.qualified_name
 
 
