@@ -20,7 +20,7 @@ import msgspec
 from opwalker.errors import InputError
 from opwalker.model.build import BuildFacts
 from opwalker.model.source import FileEntry, SourceRoot
-from opwalker.model.walk import Gap, KernelsResult, Op, OpsResult, PythonRef, SourceInfo, Walk
+from opwalker.model.walk import Gap, KernelsResult, Op, OpsResult, SourceInfo, Walk
 
 Progress = Callable[[int, int | None, str], None] | None
 Say = Callable[[str], None] | None
@@ -41,11 +41,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class OpsTable:
-    """All ops of a tree, the gaps met while they were read, and every op's callers in Python by ``namespace::op``."""
+    """All ops of a tree and the gaps met while they were read."""
 
     ops: tuple[Op, ...]
     gaps: tuple[Gap, ...]
-    callers: dict[str, tuple[PythonRef, ...]]
 
 
 @functools.lru_cache(maxsize=1)
@@ -86,21 +85,29 @@ class Session:
         self.store = Store.open(self.root, cache / "facts", self.say)
         told = (lambda stage, done, total: progress(done, total, stage)) if progress else None
         self.report = index(self.root, self.store, jobs=options.jobs, progress=told)
+        self._states: dict[tuple[str, ...], str] = {}
         self._producers = registry.producers(registry.REGISTRY)
         self.source = SourceInfo(self.root.name, self.root.version, self.root.revision)
 
     @functools.cached_property
     def workbench(self):
         """The tools that read the tree, for the build asked for."""
+        from opwalker.expand.bindings import Bindings
         from opwalker.expand.workbench import Workbench
         from opwalker.link.fact_store import StoredFacts
         from opwalker.link.index import Index
         from opwalker.views.build_side import build_view
 
-        builds = self.kept("builds", BuildFacts, self._read_builds)
+        builds = self.kept("builds", BuildFacts, self._read_builds, ("cmake", "toml", "python"))
         folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
         index = Index(StoredFacts(self.store, self._producers["cpp"], self.text), tuple(folders))
-        return Workbench(index, build_view(builds), self.options.build, self.options.defines)
+        return Workbench(
+            index,
+            build_view(builds),
+            self.options.build,
+            self.options.defines,
+            lambda read: self.kept("bindings", Bindings, read),
+        )
 
     def _read_builds(self) -> BuildFacts:
         from opwalker.views.build_side import read_build_facts
@@ -134,11 +141,12 @@ class Session:
             return ""
         return read(self.root.path, FileEntry(path, row[0], row[1], row[2])).text
 
-    def kept(self, question: str, kind: type[T], answer: Callable[[], T]) -> T:
-        """The answer to a question, from the store when nothing that it depends on has changed."""
+    def kept(self, question: str, kind: type[T], answer: Callable[[], T], languages: tuple[str, ...] = ()) -> T:
+        """The answer to a question, from the store when nothing that it depends on has changed: files in ``languages``
+        (and which files there are), or every file."""
         # The folder is part of the key as little as the time is: only what was read and what read it.
         about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
-        key = f"{question}|{about}|{self.store.tree_digest()}|{_program()}"
+        key = f"{question}|{about}|{self._state(languages)}|{_program()}"
         blob = self.store.result(key)
         if blob is not None:
             try:
@@ -149,17 +157,39 @@ class Session:
         self.store.put_result(key, msgspec.msgpack.encode(found))
         return found
 
+    def _state(self, languages: tuple[str, ...]) -> str:
+        """A digest of the contents that an answer depends on."""
+        if not languages:
+            return self.store.tree_digest()
+        if languages not in self._states:
+            state = hashlib.blake2b(digest_size=16)
+            for path, row in sorted(self.known.items()):
+                state.update(f"{path}:{row[3] if row[2] in languages else ''};".encode("utf-8", "surrogateescape"))
+            self._states[languages] = state.hexdigest()
+        return self._states[languages]
+
+    @functools.cached_property
+    def python(self):
+        """Everything that Python says of ops."""
+        from opwalker.views.python_side import PythonSide, read_python
+
+        return self.kept(
+            "python", PythonSide, lambda: read_python(self.store, self._producers, self.light), ("python",)
+        )
+
+    @functools.cached_property
+    def view(self):
+        """The ops of the tree, each worked out when asked for."""
+        from opwalker.views.ops import OpsView
+
+        return OpsView(self.workbench, self.python)
+
     def ops(self) -> OpsTable:
         """All ops of the tree."""
         return self.kept("ops", OpsTable, self._read_ops)
 
     def _read_ops(self) -> OpsTable:
-        from opwalker.views.ops import OpsView
-        from opwalker.views.python_side import read_python
-
-        python = read_python(self.store, self._producers, self.light)
-        ops, gaps = OpsView(self.workbench, python).build()
-        return OpsTable(ops, gaps, dict(python.callers))
+        return OpsTable(*self.view.build())
 
     def close(self) -> None:
         """Let go of the store."""
@@ -214,32 +244,30 @@ def _walk(session: Session, name: str) -> Walk:
     from opwalker.views.names import find_op
     from opwalker.views.walk import WalkView
 
-    table = session.ops()
-    op = find_op(table.ops, name, session.options.build)
+    op = find_op(session.view.names(), name, session.options.build, session.view.op)
     if op is None:
         raise _not_found(session, name)
     base = op.name.split(".", 1)[0] if "::" in op.name else op.name
-    return WalkView(session.workbench, session.source).walk(op, table.callers.get(base, ()))
+    return WalkView(session.workbench, session.source).walk(op, session.python.callers.get(base, ()))
 
 
 def _not_found(session: Session, name: str) -> InputError:
     """What a user needs to know when nothing registers a name: who calls it, what was seen instead."""
     from opwalker.views.names import nearest, spellings
 
-    table = session.ops()
-    ops = table.ops
+    names = session.view.names()
     wanted = spellings(name)[0]
     evidence = []
-    calls = [c for c in table.callers.get(wanted, ()) if c.depth == 0]
+    calls = [c for c in session.python.callers.get(wanted, ()) if c.depth == 0]
     if calls:
         evidence.append("called at " + ", ".join(f"{c.file}:{c.call_line or c.line}" for c in calls[:3]))
-    namespaces = sorted({op.name.split("::")[0] for op in ops if "::" in op.name})
+    namespaces = sorted({full.split("::")[0] for full in names if "::" in full})
     if "::" in wanted or calls:
         evidence.append(f"namespaces seen: {', '.join(namespaces[:12]) or 'none'}")
     message = f"no registration of `{wanted}` in the indexed roots"
     if evidence:
         message += f" ({'; '.join(evidence)})"
-    near = nearest((op.name for op in ops), name)
+    near = nearest(names, name)
     return InputError(message, f"nearest: {', '.join(near)}" if near else "`opwalker ops` lists what there is")
 
 
@@ -262,7 +290,7 @@ def _kernels(session: Session, name: str | None) -> KernelsResult:
     from opwalker.views.names import find_op
 
     ops = session.ops().ops
-    only = find_op(ops, name, session.options.build) if name is not None else None
+    only = find_op(session.view.names(), name, session.options.build, session.view.op) if name is not None else None
     if name is not None and only is None:
         raise _not_found(session, name)
     return list_kernels(session.workbench, session.source, ops, only, session.progress)

@@ -77,7 +77,7 @@ def torch_entries(
         elif argument.lstrip().startswith("{") or "Tag::" in argument:
             tags += re.findall(r"Tag::(\w+)", argument)
         else:
-            reference, inner_key = function_ref(argument, at, plain if at is not None else None)
+            reference, inner_key = function_ref(argument, at, plain or None)
             if reference is not None:
                 function = reference
                 key = inner_key or key
@@ -112,7 +112,7 @@ def plain_entries(
     function = None
     if len(arguments) > 1:
         at = offsets[1] if len(offsets) > 1 else None
-        function, _ = function_ref(arguments[1], at, plain if at is not None else None)
+        function, _ = function_ref(arguments[1], at, plain or None)
     if name == "__init__" and function is None and re.search(r"init\s*<(.*)>", arguments[0]) and class_name:
         function = FunctionRef(f"{class_name}::{class_name}")
     full = ".".join(part for part in (handle.prefix, class_name, name) if part)

@@ -33,12 +33,12 @@ _EXPORT = re.compile(r"TVM_FFI_DLL_EXPORT(?:_INTERNAL)?_TYPED_FUNC\Z")
 _EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Bindings:
     """All bindings of a tree, in file and line order, and what could not be read."""
 
-    bindings: list[Binding]
-    gaps: list[Gap]
+    bindings: tuple[Binding, ...]
+    gaps: tuple[Gap, ...]
 
 
 class BindingReader:
@@ -77,7 +77,7 @@ class BindingReader:
         self._exports()
         unique: dict[Binding, None] = dict.fromkeys(self._out)
         ordered = sorted(unique, key=lambda b: (b.path, b.line, b.name, b.role))
-        return Bindings(ordered, self._gaps)
+        return Bindings(tuple(ordered), tuple(dict.fromkeys(self._gaps)))
 
     # -- blocks -----------------------------------------------------------------------------------------------------
 
@@ -105,10 +105,10 @@ class BindingReader:
         """The known block macros that a use means, with their arguments expanded."""
         if block.arguments is None:
             return []
-        code = self._files.view(path).blanked.code[block.offset : block.end]
+        text = f"{block.name}({', '.join(block.arguments)})"
         # A name that the build sets goes before the source's own fallback for it.
         hidden = frozenset((_EXTENSION_NAME,)) if self._extension_names(path) else frozenset()
-        expanded = self._preprocessor.tokens(path, tokenize(code, block.offset, 0, hidden), path)
+        expanded = self._preprocessor.tokens(path, tokenize(text, block.offset, 0, hidden), path)
         found = known_uses(expanded.full)
         if found:
             return found
@@ -176,13 +176,7 @@ class BindingReader:
             if holder is None:
                 continue
             owner[number] = holder
-            # A call may be wrapped: the line that names the op is the one a reader looks for.
-            named = (
-                self._files.view(path).blanked.line(call.argument_offsets[0])
-                if origin is None and call.argument_offsets
-                else call.line
-            )
-            line = named if origin is None else origin[1]
+            line = call.line if origin is None else origin[1]
             condition = facts.conditions[call.condition if origin is None else origin[2]]
             if call.method == "def_submodule" and holder[0].kind == "pybind11":
                 self._submodule(path, call, handles, holder[0])
@@ -307,7 +301,9 @@ class BindingReader:
         arguments = [self._resolved(path, a, origin) for a in call.arguments]
         place = Place(path, line, condition, scope, macros)
         offsets = call.argument_offsets if origin is None else ()
-        plain = self._files.view(path).blanked.plain
+        # Only a lambda needs the file's text, for where it ends.
+        is_lambda = any(argument.lstrip().startswith("[") for argument in arguments)
+        plain = self._files.view(path).blanked.plain if is_lambda else ""
         if handle.kind == "torch_library":
             made = torch_entries(call.method, arguments, offsets, plain, handle, place)
         else:

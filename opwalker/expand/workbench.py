@@ -54,10 +54,15 @@ class Unit:
 
 
 class Workbench:
-    """A tree with everything that reads it."""
+    """A tree with everything that reads it. ``keep`` may answer for all registrations from an earlier run."""
 
     def __init__(
-        self, index: Index, builds: BuildView, build: str = "cuda", asked: Sequence[tuple[str, str | None]] = ()
+        self,
+        index: Index,
+        builds: BuildView,
+        build: str = "cuda",
+        asked: Sequence[tuple[str, str | None]] = (),
+        keep: Callable[[Callable[[], Bindings]], Bindings] = lambda read: read(),
     ) -> None:
         self.index = index
         self.builds = builds
@@ -65,6 +70,7 @@ class Workbench:
         self.files = Files(index)
         self._asked = tuple(asked)
         self._units: dict[str, Unit] = {}
+        self._keep = keep
         self._bindings: Bindings | None = None
         self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
@@ -94,9 +100,8 @@ class Workbench:
         """Every registration of the tree, read once."""
         if self._bindings is None:
             unit = self.unit()
-            self._bindings = BindingReader(
-                self.index, self.files, unit.macros, unit.preprocessor, self.builds.names_of
-            ).read()
+            reader = BindingReader(self.index, self.files, unit.macros, unit.preprocessor, self.builds.names_of)
+            self._bindings = self._keep(reader.read)
         return self._bindings
 
     def builds_at(self, path: str, terms: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -135,7 +135,7 @@ def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -
                 template,
                 arguments,
                 offset,
-                blanked.line(offset),
+                blanked.line(pieces[0][0] if pieces else offset),
                 previous,
                 conditionals.at(match.start()),
                 tuple(a for a, _ in pieces),

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from opwalker.expand.workbench import BuildView
-from opwalker.facts.build_files import build_language, makes_extensions, read_build_file
-from opwalker.link.build_targets import read_builds
 from opwalker.model.build import BUILDS, BuildFacts, BuildFile, Define
 
 
@@ -20,6 +18,9 @@ def read_build_facts(
     seeds: Mapping[str, Mapping[str, str]] | None = None,
 ) -> BuildFacts:
     """Read and evaluate every build file among ``paths``. ``may_build`` says which Python files are worth a look."""
+    from opwalker.facts.build_files import build_language, makes_extensions, read_build_file
+    from opwalker.link.build_targets import read_builds
+
     everything = sorted(paths)
     files: dict[str, BuildFile] = {}
     for path in everything:

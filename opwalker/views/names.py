@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from opwalker.errors import InputError
 from opwalker.model.walk import Op
@@ -30,25 +30,28 @@ def last_part(name: str) -> str:
     return name.rsplit(".", 1)[-1]
 
 
-def find_op(ops: Sequence[Op], name: str, build: str) -> Op | None:
-    """The op that a name means; None when no op fits. Raises InputError with the candidates when several do."""
-    by_name = {op.name: op for op in ops}
+def find_op(names: Sequence[str], name: str, build: str, op_of: Callable[[str], Op]) -> Op | None:
+    """The op that a name means; None when no op fits. Raises InputError with the candidates when several do.
+
+    ``op_of`` works an op out by its full name: only for those that fit.
+    """
+    known = set(names)
     for spelling in spellings(name):
-        if spelling in by_name:
-            return by_name[spelling]
+        if spelling in known:
+            return op_of(spelling)
     wanted = spellings(name)[0]
     if "::" in wanted:
         # `ns::op` with overloads only, or `ns::op.default`.
         base = wanted.removesuffix(".default")
-        found = [op for op in ops if op.name == base or op.name.startswith(base + ".")]
+        found = [full for full in names if full == base or full.startswith(base + ".")]
     else:
-        found = [op for op in ops if last_part(op.name) == wanted or op.name.endswith("." + wanted)]
-    if len(found) > 1:
-        here = [op for op in found if _in_build(op, build)]
-        found = here or found
-    if len(found) > 1:
-        raise InputError(f"{name} is ambiguous", "it can be " + ", ".join(op.name for op in found[:12]))
-    return found[0] if found else None
+        found = [full for full in names if last_part(full) == wanted or full.endswith("." + wanted)]
+    ops = [op_of(full) for full in found]
+    if len(ops) > 1:
+        ops = [op for op in ops if _in_build(op, build)] or ops
+    if len(ops) > 1:
+        raise InputError(f"{name} is ambiguous", "it can be " + ", ".join(op.name for op in ops[:12]))
+    return ops[0] if ops else None
 
 
 def _in_build(op: Op, build: str) -> bool:

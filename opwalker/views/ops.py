@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
-from opwalker.link.python_register import attach
 from opwalker.model.binding import Binding
 from opwalker.model.walk import Argument, Gap, HostRef, Op, OpDef, OpImpl, PythonRef, Span
 from opwalker.notation.condition_parse import parse_condition
@@ -25,6 +24,11 @@ def shown_condition(terms: Sequence[str]) -> str | None:
     return condition_text(parse_condition(term) for term in terms) if terms else None
 
 
+def _joined_name(name: str) -> str:
+    """``impl("f")`` belongs to ``def("f.default(…)")``: the default overload goes by the op's own name."""
+    return name.removesuffix(".default") if "::" in name else name
+
+
 class OpsView:
     """Joins bindings into ops."""
 
@@ -32,18 +36,35 @@ class OpsView:
         self._workbench = workbench
         self._python = python
         self._gaps: list[Gap] = []
+        self._by_name: dict[str, list[Binding]] = {}
+        for binding in workbench.bindings().bindings:
+            self._by_name.setdefault(_joined_name(binding.name), []).append(binding)
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all ops, without working any of them out."""
+        made = (op.name for op in self._python.ops if op.defs or op.impls)
+        return tuple(sorted({*self._by_name, *made}))
+
+    def op(self, name: str) -> Op:
+        """One op by its full name."""
+        own = [self._op(name, self._by_name[name])] if name in self._by_name else []
+        return self._called(self._attached(own, tuple(op for op in self._python.ops if op.name == name))[0])
 
     def build(self) -> tuple[tuple[Op, ...], tuple[Gap, ...]]:
         """All ops and all gaps, in a stable order."""
-        read = self._workbench.bindings()
-        by_name: dict[str, list[Binding]] = {}
-        for binding in read.bindings:
-            by_name.setdefault(binding.name, []).append(binding)
-        self._join_overloads(by_name)
-        ops = [self._op(name, found) for name, found in by_name.items()]
-        joined = [self._called(op) for op in attach(ops, self._python.registrations)]
-        gaps = dict.fromkeys((*read.gaps, *self._gaps, *self._python.registrations.gaps))
+        ops = [self._op(name, found) for name, found in self._by_name.items()]
+        joined = [self._called(op) for op in self._attached(ops, self._python.ops)]
+        gaps = dict.fromkeys((*self._workbench.bindings().gaps, *self._gaps, *self._python.gaps))
         return tuple(sorted(joined, key=lambda op: op.name)), tuple(gaps)
+
+    @staticmethod
+    def _attached(own: list[Op], python: tuple[Op, ...]) -> Sequence[Op]:
+        """Ops with what Python adds to them, and those that only Python defines."""
+        if not python:
+            return own
+        from opwalker.link.python_register import PythonRegistrations, attach
+
+        return attach(own, PythonRegistrations(python))
 
     def _called(self, op: Op) -> Op:
         """An op with the functions that call it: those of its overload where the call says one."""
@@ -58,13 +79,6 @@ class OpsView:
             arguments=op.arguments or _arguments(op.schema),
             returns=op.returns,
         )
-
-    @staticmethod
-    def _join_overloads(by_name: dict[str, list[Binding]]) -> None:
-        """``impl("f")`` belongs to ``def("f.default(…)")``; an impl of a bare name with one overload goes to it."""
-        for name in list(by_name):
-            if "::" in name and name.endswith(".default"):
-                by_name.setdefault(name.removesuffix(".default"), []).extend(by_name.pop(name))
 
     def _op(self, name: str, bindings: list[Binding]) -> Op:
         # Where builds define the op differently, the build that was asked for speaks first.

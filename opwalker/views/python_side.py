@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 import msgspec
 
-from opwalker.link.python_ops import PythonOps
-from opwalker.link.python_register import PythonRegistrations
 from opwalker.link.store import Store
 from opwalker.model.python import PyFacts, PyLight
-from opwalker.model.walk import PythonRef
+from opwalker.model.walk import Gap, Op, PythonRef
 
 
 @dataclass(frozen=True, slots=True)
 class PythonSide:
-    """``callers`` maps ``namespace::op`` to its calls over all levels, by depth."""
+    """``ops`` are what Python registers, or adds to ops registered elsewhere; ``callers`` maps ``namespace::op`` to its
+    calls over all levels, by depth."""
 
-    registrations: PythonRegistrations
+    ops: tuple[Op, ...]
+    gaps: tuple[Gap, ...]
     callers: Mapping[str, tuple[PythonRef, ...]]
 
 
@@ -33,6 +33,8 @@ def light_facts(store: Store, producer: str) -> dict[str, PyLight]:
 
 def read_python(store: Store, producers: Mapping[str, str], light: Mapping[str, PyLight]) -> PythonSide:
     """Everything that Python says of ops."""
+    from opwalker.link.python_ops import PythonOps
+
     decode = msgspec.msgpack.Decoder(PyFacts).decode
     full = {path: decode(blob) for path, blob in store.facts_by_path("py-full", producers["py-full"])}
     python = PythonOps(light, full)
@@ -40,4 +42,4 @@ def read_python(store: Store, producers: Mapping[str, str], light: Mapping[str, 
     for name in python.names():
         namespace, _, op = name.partition("::")
         calls[name] = python.callers(namespace, op)
-    return PythonSide(python.registrations, calls)
+    return PythonSide(python.registrations.ops, python.registrations.gaps, calls)
