@@ -69,6 +69,7 @@ class Session:
     """One source, indexed. Later stages are made when an answer is not at hand."""
 
     def __init__(self, options: Options, progress: Progress = None, say: Say = None) -> None:
+        from opwalker import resources
         from opwalker.facts import registry
         from opwalker.indexing import index
         from opwalker.link.store import Store
@@ -79,6 +80,7 @@ class Session:
         self.progress = progress
         self.say = say or (lambda text: None)
         cache = options.cache or cache_root()
+        resources.keep_parsers_in(cache / "parsers")
         self.root: SourceRoot = open_source(options.source, cache=cache, progress=progress)
         if self.root.note:
             self.say(self.root.note)

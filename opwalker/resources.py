@@ -13,6 +13,9 @@ from opwalker.errors import InternalError
 
 _PACKAGE = Path(__file__).resolve().parent
 
+#: Where built parsers may be kept between runs; None: they are built anew. Set once, by ``keep_parsers_in``.
+_parsers: Path | None = None
+
 #: The data folders there are.
 FOLDERS = ("grammars", "reference_kernels")
 
@@ -46,3 +49,18 @@ def path(relative: str) -> Path:
 def text(relative: str) -> str:
     """The text of a data file, decoded as UTF-8."""
     return path(relative).read_text(encoding="utf-8")
+
+
+def keep_parsers_in(place: Path) -> None:
+    """Let grammars' parser tables be kept in a folder: building them costs more than a small walk."""
+    global _parsers
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return
+    _parsers = place
+
+
+def parser_cache(name: str) -> str | bool:
+    """The file that a grammar's tables are kept in, as lark takes it: False where nothing is kept."""
+    return str(_parsers / f"{name}.lark-tables") if _parsers is not None else False

@@ -13,11 +13,12 @@ from dataclasses import replace
 from opwalker.facts.python_foreign import foreign_names, may_be_foreign
 from opwalker.facts.python_layout import Layout
 from opwalker.facts.python_light import located_imports, mentions_ops
-from opwalker.facts.python_needles import Finder, may_matter, plan
+from opwalker.facts.python_needles import Finder, Needles, may_matter, plan
 from opwalker.facts.python_quick import Quick
 from opwalker.facts.python_reader import Reader
+from opwalker.facts.python_tree import TooDeep
 from opwalker.model.python import PyFacts
-from opwalker.model.source import SourceFile
+from opwalker.model.source import Problem, SourceFile
 from opwalker.notation.python_imports import parse_import
 
 
@@ -43,12 +44,20 @@ def _read(source: SourceFile, watch: set[str], mentions: bool) -> PyFacts:
     foreign = foreign_names(layout) if mentions else ()
     if not needles.anything:
         return replace(nothing, foreign=foreign)
+    try:
+        facts = _facts_of(layout, needles, source.problems)
+    except TooDeep as fault:
+        facts = PyFacts(problems=(*source.problems, Problem("too-deep", str(fault), fault.line)))
+    return replace(facts, foreign=foreign, watched=nothing.watched)
+
+
+def _facts_of(layout: Layout, needles: Needles, problems: tuple[Problem, ...]) -> PyFacts:
     quick = Quick(layout, needles)
     if not needles.wanted and quick.read():
-        return replace(quick_facts(quick), foreign=foreign, watched=nothing.watched, problems=source.problems)
+        return replace(quick_facts(quick), problems=problems)
     reader = Reader(layout, needles)
     reader.read()
-    return replace(_sorted(reader.facts(source.problems)), foreign=foreign, watched=nothing.watched)
+    return _sorted(reader.facts(problems))
 
 
 def quick_facts(quick: Quick) -> PyFacts:
@@ -66,7 +75,7 @@ def quick_facts(quick: Quick) -> PyFacts:
             around = quick.layout.around(place)
             inner = next((at for at, head in enumerate(around) if not head.is_class), None)
             scope = ".".join(head.name for head in reversed(around[inner:])) if inner is not None else None
-            line = quick.line_of(place)
+            line = quick.layout.line_of(place)
             imports += [replace(one, line=line, scope=scope) for one in bound]
     return _sorted(
         PyFacts(

@@ -11,7 +11,7 @@ not foreseen: such a skeleton does not parse, and the reader then takes the whol
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -22,6 +22,7 @@ _LEXEME = re.compile(
     r"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|\#[^\n]*""",
     re.DOTALL,
 )
+_LINE_END = re.compile(r"\n")
 _NAME = re.compile(r"[ \t]*(\w+)")
 #: The colon that ends a signature; what follows on its line is a comment at most.
 SIGNATURE_END = re.compile(r"(?<=[\w\)\]\"'.]):(?=[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))")
@@ -58,11 +59,18 @@ class Layout:
         self.heads = self._find_heads()
         self._head_starts = [head.start for head in self.heads]
         self._ends: dict[int, int] = {}
+        self._lines: list[int] | None = None
 
     def in_string(self, place: int) -> bool:
         """Whether ``place`` lies inside a triple-quoted string."""
         at = bisect_right(self._string_starts, place) - 1
         return at >= 0 and self._string_starts[at] < place < self._string_ends[at]
+
+    def line_of(self, place: int) -> int:
+        """The 1-based line of a place."""
+        if self._lines is None:
+            self._lines = [found.start() for found in _LINE_END.finditer(self.text)]
+        return bisect_left(self._lines, place) + 1
 
     def string_end_before(self, place: int) -> int:
         """Where the last triple-quoted string before ``place`` ends, 0 where there is none."""

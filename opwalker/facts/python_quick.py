@@ -55,7 +55,6 @@ class Quick:
         self.calls: dict[int, PyCall] = {}
         self.functions: dict[int, PyFunction] = {}
         self.classes: dict[int, PyClass] = {}
-        self._lines: tuple[int, int] = (0, 1)
         self._signatures: dict[int, int] = {}
         self._checked: set[tuple[int, str]] = set()
 
@@ -70,15 +69,6 @@ class Quick:
         except NotPlain:
             return False
         return True
-
-    def line_of(self, place: int) -> int:
-        """The 1-based line of a place; quick for places in rising order."""
-        start, line = self._lines
-        if place < start:
-            start, line = 0, 1
-        line += self.text.count("\n", start, place)
-        self._lines = (place, line)
-        return line
 
     def _in_string_or_comment(self, place: int) -> bool:
         layout = self.layout
@@ -135,14 +125,14 @@ class Quick:
         function = self._function_of(self._around(place))
         text = self.text[place : found.end()].rstrip("( \t")
         namespace, op, overload, _ = found.groups()
-        self.op_calls[place] = PyOpCall(namespace, op, overload, self.line_of(place), function, text, called)
+        self.op_calls[place] = PyOpCall(namespace, op, overload, self.layout.line_of(place), function, text, called)
 
     def _add_call(self, place: int, callee: str, head: str) -> None:
         around = self._around(place)
         functions = [one for one in around if not one.is_class]
         if functions and head not in _SELF:
             self._check_binding(functions[-1], head)
-        self.calls[place] = PyCall(callee, self.line_of(place), self._function_of(around))
+        self.calls[place] = PyCall(callee, self.layout.line_of(place), self._function_of(around))
 
     def _check_binding(self, function: Head, name: str) -> None:
         """Raise ``NotPlain`` where the function may bind the name anew; note a nested function of that name."""
@@ -206,7 +196,7 @@ class Quick:
         return function
 
     def _line_span(self, head: Head) -> tuple[int, int]:
-        start = self.text.count("\n", 0, head.start) + 1
+        start = self.layout.line_of(head.start)
         body = self.text[head.start : self.layout.end_of(head)].rstrip()
         while True:
             last = body.rfind("\n") + 1

@@ -271,14 +271,14 @@ class Reader:
 
     def _place_in_text(self, head: Head) -> int | None:
         """Where a head of the file stands in the text that was parsed: lines agree, offsets do not."""
-        line = self.layout.text.count("\n", 0, head.start)
+        line = self.layout.line_of(head.start) - 1
         start = 0
         for _ in range(line):
             start = self.text.find("\n", start) + 1
         return start + head.indent
 
     def _add_signature(self, head: Head, around: list[Head]) -> None:
-        line = self.layout.text.count("\n", 0, head.start) + 1
+        line = self.layout.line_of(head.start)
         qualname = ".".join([*(other.name for other in reversed(around)), head.name])
         known = self.functions.get((qualname, line))
         if known is not None and known.signed:

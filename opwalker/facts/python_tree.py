@@ -39,6 +39,9 @@ _BOUND = tree_sitter.Query(
     (block (decorated_definition definition: (function_definition name: (identifier) @nested)))
     """,
 )
+#: Levels of syntax around a place, and parts of a dotted name, beyond which a text is not looked into.
+_DEEPEST_PLACE = 400
+_LONGEST_CHAIN = 50
 _SPACE = re.compile(r"\s+")
 
 
@@ -61,6 +64,14 @@ def last_line_of(node: Node) -> int:
     """The 1-based line of the node's last character; a block's trailing line end does not count."""
     row, column = node.end_point
     return int(row) + (1 if column else 0)
+
+
+class TooDeep(Exception):
+    """Something stands deeper in the text than anybody writes by hand; ``line`` is where."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__("nested too deeply to be read")
+        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +132,11 @@ def place_of(node: Node) -> Place:
     names: list[tuple[str, bool]] = []
     functions: list[Node] = []
     child, parent = node, node.parent
+    steps = 0
     while parent is not None:
+        steps += 1
+        if steps > _DEEPEST_PLACE:
+            raise TooDeep(line_of(node))
         kind = parent.type
         if kind == "function_definition" and child.type == "block":
             functions.append(parent)
@@ -243,11 +258,12 @@ def attribute_of(node: Node) -> Node | None:
 
 def chain_from(node: Node) -> Node:
     """The longest attribute chain that begins with ``node``: for ``a`` in ``a.b.c(x)`` the node of ``a.b.c``."""
-    while True:
+    for _ in range(_LONGEST_CHAIN):
         parent = attribute_of(node)
         if parent is None:
-            return node
+            break
         node = parent
+    return node
 
 
 def is_called(node: Node) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opwalker.link.build_guard import Guard, Stopped
-from opwalker.link.build_run import BREAK, CONTINUE, NEXT, RETURN, Run
+from opwalker.link.build_run import BREAK, CONTINUE, MAX_ROUNDS, NEXT, RETURN, Run
 from opwalker.link.build_state import Scope
 from opwalker.link.build_tree import BINARY, ROOT, resolve
 from opwalker.link.build_values import MARK, Argument, Item, Value, flat, is_unknown, shown
@@ -50,7 +50,8 @@ def _loop_items(run: Run, arguments: list[Argument]) -> Value:
         values = [int(n or "0") for n in numbers]
         start, stop = (0, values[0]) if len(values) == 1 else values[:2]
         step = values[2] if len(values) == 3 and values[2] else 1
-        return tuple(Item(str(n)) for n in range(start, stop + 1, step))
+        # One more than the loop will take, so that it can say that it was cut off.
+        return tuple(Item(str(n)) for n in range(start, stop + 1, step)[: MAX_ROUNDS + 1])
     if first != "IN":
         return flat(arguments)
     items: list[Item] = []

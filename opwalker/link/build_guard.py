@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+#: An evaluation that leaves more conditions undecided than this is cut off.
+MAX_FORKS = 6_000
+
 #: More undecided conditions than this on one fact, and the further ones are dropped from it.
 MAX_LITERALS = 24
 
@@ -230,6 +233,8 @@ class Branches:
         Raises Stopped if all of them do.
         """
         self.forks += 1
+        if self.forks > MAX_FORKS:
+            raise LimitReached
         if self.fork_limit is not None and self.forks > self.fork_limit:
             raise GivenUp
         outer = self.guard

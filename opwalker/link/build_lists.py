@@ -15,8 +15,6 @@ from opwalker.link.build_run import Run
 from opwalker.link.build_values import MARK, Argument, Item, Value, flat, is_unknown
 from opwalker.model.build import BuildCommand
 
-MAX_LIST = 20_000
-
 
 def run_list(run: Run, command: BuildCommand) -> None:
     """``list(<operation> ...)``"""
@@ -29,24 +27,18 @@ def run_list(run: Run, command: BuildCommand) -> None:
         handler(run, name, run.lookup(name) or (), rest)
 
 
-def _put_list(run: Run, name: str, items: Value) -> None:
-    if len(items) > MAX_LIST:
-        run.problem("limit", f"the list {name} was cut off after {MAX_LIST} elements")
-    run.put(name, items[:MAX_LIST])
-
-
 def _append(run: Run, name: str, value: Value, rest: list[Argument]) -> None:
-    _put_list(run, name, value + flat(rest))
+    run.put(name, value + flat(rest))
 
 
 def _prepend(run: Run, name: str, value: Value, rest: list[Argument]) -> None:
-    _put_list(run, name, flat(rest) + value)
+    run.put(name, flat(rest) + value)
 
 
 def _insert(run: Run, name: str, value: Value, rest: list[Argument]) -> None:
     index = integer(rest[0]) if rest else None
     position = len(value) if index is None else index
-    _put_list(run, name, value[:position] + flat(rest[1:]) + value[position:])
+    run.put(name, value[:position] + flat(rest[1:]) + value[position:])
 
 
 def _remove_item(run: Run, name: str, value: Value, rest: list[Argument]) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from opwalker.link.build_events import Event
-from opwalker.link.build_guard import Branches, Guard, Literal, guard_text, join, without
+from opwalker.link.build_guard import Branches, Guard, LimitReached, Literal, guard_text, join, without
 from opwalker.link.build_py_literals import comprehension, joined, mapping, sequence
+from opwalker.link.build_py_nodes import decorators_of, names_in
 from opwalker.link.build_py_operators import (
     MAX_ELEMENTS,
     UNCOMPUTED,
@@ -47,6 +48,9 @@ from opwalker.link.build_seeds import Seeds
 from opwalker.link.build_tree import Tree
 from opwalker.link.build_values import MARK
 
+#: An evaluation that has looked at more expressions than this is cut off.
+MAX_EVALUATIONS = 500_000
+
 #: What the library's constants are on the systems that libraries are built on.
 _CONSTANTS = {"os.sep": "/", "os.pathsep": ":", "os.curdir": ".", "os.pardir": "..", "os.path.sep": "/"}
 
@@ -71,6 +75,7 @@ class Evaluator(ABC):
         self.stopped: set[str] = set()
         self._numbers = 0
         self._texts = texts
+        self._evaluations = 0
 
     # --- what the statements need ------------------------------------------------------------------------------
 
@@ -121,8 +126,7 @@ class Evaluator(ABC):
         truth = truth_of(value)
         if truth is not None:
             return truth, None
-        names = sorted({inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)})
-        identity = (self.text(node), tuple((name, identity_of(self.name(name))) for name in names))
+        identity = (self.text(node), tuple((name, identity_of(self.name(name))) for name in names_in(node)))
         literal = self.branches.literal(identity, self.text(node))
         decided = self.branches.decided(literal)
         return (decided, None) if decided is not None else (None, literal)
@@ -130,6 +134,10 @@ class Evaluator(ABC):
     # --- expressions -------------------------------------------------------------------------------------------
 
     def eval(self, node: ast.expr) -> Any:
+        """The value of an expression."""
+        self._evaluations += 1
+        if self._evaluations > MAX_EVALUATIONS:
+            raise LimitReached
         handler = _EXPRESSIONS.get(type(node))
         return handler(self, node) if handler else self.unknown(node)
 
@@ -196,7 +204,7 @@ class Evaluator(ABC):
         return self.unknown(node)
 
     def _bound(self, function: Function, receiver: Obj | None, cls: Class) -> Any:
-        decorators = {ast.unparse(d).rpartition(".")[2] for d in getattr(function.node, "decorator_list", ())}
+        decorators = decorators_of(function.node)
         if "staticmethod" in decorators:
             return function
         target: Any = cls if "classmethod" in decorators else receiver

@@ -18,7 +18,7 @@ from opwalker.link.build_tree import BINARY, ROOT, Tree, absolute
 from opwalker.link.build_values import MARK, Argument, Item, Value, is_unknown
 from opwalker.model.build import BuildArgument, BuildCommand, BuildFile
 
-MAX_STEPS = 60_000
+MAX_STEPS = 20_000
 MAX_CALLS = 40
 MAX_ROUNDS = 1_000
 

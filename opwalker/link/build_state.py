@@ -10,6 +10,7 @@ from opwalker.link.build_events import Event
 from opwalker.link.build_guard import (
     Branches,
     Guard,
+    LimitReached,
     Literal,
     either_text,
     excludes,
@@ -56,6 +57,7 @@ class State:
         self.file = ""
         self.line = 0
         self._unknowns = 0
+        self._work = 0
         #: The arguments of the macro that runs, which stand in its text; None in functions and files.
         self.bound: dict[str, Value] | None = None
         #: Where the outermost function of the project was called from.
@@ -66,6 +68,7 @@ class State:
     def _merge(self, ways: list[tuple[Guard, Value]], key: str) -> Value:
         """One value of several: what differs between the ways is guarded."""
         merged = merge_sequences(ways)
+        self._spend(len(merged))
         if all(item.guard for item in merged) and len({item.guard for item in merged}) > _MAX_CASES:
             # A variable that is used again and again for something else: what it is now depends on too much.
             return (self.unknown(key),)
@@ -107,6 +110,9 @@ class State:
         scope = self.scope
         if parent:
             scope = scope.parent or scope
+        if len(value) > MAX_LIST:
+            self.problem("limit", f"the list {name} was cut off after {MAX_LIST} elements")
+            value = value[:MAX_LIST]
         self.branches.put(scope.vars, name, value)
 
     def put_cache(self, name: str, value: Value, force: bool) -> None:
@@ -130,7 +136,13 @@ class State:
         result: list[Argument] = []
         for argument in command.arguments:
             result.extend(expand(argument.text, argument.style, self.file, argument.line, self._reference))
+        self._spend(sum(len(argument.items) for argument in result))
         return result
+
+    def _spend(self, elements: int) -> None:
+        self._work += elements
+        if self._work > MAX_WORK:
+            raise LimitReached
 
     # --- conditions: the protocol that build_condition asks for -------------------------------------------------
 
@@ -200,6 +212,10 @@ class State:
             return self.bound[name]
         return self.branches.get(self.scope.vars, name)
 
+
+#: Lists are cut off here, and an evaluation that has handled more elements than MAX_WORK in all.
+MAX_LIST = 20_000
+MAX_WORK = 1_000_000
 
 #: A value with more guarded elements than this is made simpler: equal texts become one element.
 _MAX_GUARDED = 12

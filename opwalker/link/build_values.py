@@ -18,6 +18,9 @@ from opwalker.link.build_guard import Guard, excludes, join, pairwise_exclusive
 MARK = "\0"
 _NUMBER = "\1"
 
+#: A text that grows longer than this is not followed.
+MAX_TEXT = 100_000
+
 #: A text that depends on undecided conditions is followed through this many variants.
 MAX_VARIANTS = 32
 
@@ -310,6 +313,8 @@ def _glued(left: Item, right: Item, guard: Guard) -> Item:
     origin = right.origin or left.origin
     if origin is None and MARK not in right.text and "/" not in right.text[:1]:
         origin = right.text
+    if len(left.text) + len(right.text) > MAX_TEXT:
+        return Item(f"{MARK}a long text{MARK}", guard, right.file, right.line)
     # The last part is what the item is about, unless it is no more than a bracket.
     place = right if right.file and not (left.file and right.text.strip('">;/ ') == "") else left
     return Item(left.text + right.text, guard, place.file, place.line, origin)

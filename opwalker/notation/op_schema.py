@@ -138,6 +138,7 @@ def _parser() -> Lark:
         transformer=_Builder(),
         propagate_positions=False,
         maybe_placeholders=False,
+        cache=resources.parser_cache("op_schema"),
     )
 
 

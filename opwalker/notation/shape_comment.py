@@ -203,7 +203,11 @@ def _parser() -> Lark:
     from opwalker import resources
 
     return Lark(
-        resources.text("grammars/shape_comment.lark"), parser="lalr", lexer="contextual", propagate_positions=True
+        resources.text("grammars/shape_comment.lark"),
+        parser="lalr",
+        lexer="contextual",
+        propagate_positions=True,
+        cache=resources.parser_cache("shape_comment"),
     )
 
 
