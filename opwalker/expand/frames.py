@@ -28,13 +28,14 @@ def template_parameters(template: str | None) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Frame:
     """``functions`` maps parameters (run-time and template) to kernels they can be; ``types`` maps template parameters
-    to class names. ``candidate`` is None for a lambda, which then has a ``name``."""
+    to class names, ``values`` to constants. ``candidate`` is None for a lambda, which then has a ``name``."""
 
     candidate: Candidate | None
     root: str
     steps: tuple[PathStep, ...]
     functions: dict[str, tuple[KernelRef, ...]] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
     name: str = "lambda"
 
     @property
@@ -46,7 +47,13 @@ class Frame:
                 for name, found in self.functions.items()
             )
         )
-        return (*self.candidate.key, self.root, held, tuple(sorted(self.types.items())))
+        return (
+            *self.candidate.key,
+            self.root,
+            held,
+            tuple(sorted(self.types.items())),
+            tuple(sorted(self.values.items())),
+        )
 
     @property
     def display_name(self) -> str:

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
+from opwalker.expand.constants import Constants
 from opwalker.expand.frames import Frame, template_parameters
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
@@ -31,6 +32,8 @@ from opwalker.model.walk import Gap, PathStep, Span, Terminal
 #: Functions that one walk enters, and how deep calls nest, before the rest is reported as not followed.
 MAX_FUNCTIONS = 3000
 MAX_DEPTH = 48
+#: Sets of template constants that one function is entered with; beyond, its branches are not told apart.
+MAX_VARIANTS = 200
 
 _PURE_NAME = re.compile(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
 _CAST_NAMES = frozenset("static_cast reinterpret_cast const_cast dynamic_cast sizeof decltype bit_cast alignof".split())
@@ -45,6 +48,8 @@ class Follower:
         self._bodies = bodies
         self._types = TypeReader(index)
         self._kernels = KernelFinder(index, resolver, bodies)
+        self._constants = Constants(index)
+        self._variants: dict[tuple[str, int], int] = {}
         self._launch_reader = LaunchReader(self._kernels)
         self._launches: dict[tuple, LaunchSite] = {}
         self._terminals: dict[tuple, Terminal] = {}
@@ -92,18 +97,26 @@ class Follower:
         self._body(frame, self._bodies.of(candidate, frame.root), depth)
 
     def _body(self, frame: Frame, body: Body, depth: int) -> None:
+        dead = self._constants.dead_spans(body, frame)
+
+        def is_dead(offset: int) -> bool:
+            return any(start <= offset < end for start, end in dead)
+
         for fact in body.facts.launches:
+            if is_dead(fact.start):
+                continue
             self._launch(frame, body, self._launch_reader.chevron(frame, body, fact))
         seen: set[tuple] = set()
         for call in body.facts.calls:
+            if dead and is_dead(call.start):
+                continue
             origin = body.expanded.origin(call.start)
-            mark = (
-                origin[0],
-                origin[1],
-                call.name,
-                len(call.arguments),
-                body.text((call.callee[0], call.callee[1])) if call.template_arguments else "",
+            # A macro repeats a call once a branch: each copy counts whose constants differ.
+            given = tuple(
+                self._constants.value(body.text(span), body, frame, span[0]) or body.text(span)
+                for span in call.template_arguments or ()
             )
+            mark = (origin[0], origin[1], call.name, len(call.arguments), given)
             if mark in seen:
                 continue
             seen.add(mark)
@@ -233,6 +246,7 @@ class Follower:
         )
         functions: dict[str, tuple] = {}
         types: dict[str, str] = {}
+        values: dict[str, str] = {}
         if not passed:
             for parameter, span in zip(candidate.function.parameters, call.arguments, strict=False):
                 if parameter.name:
@@ -248,7 +262,13 @@ class Follower:
                 bound = self._types.bindable(text, frame)
                 if bound:
                     types[parameter] = bound
-        self._enter(Frame(candidate, root, steps, functions, types), depth + 1)
+                value = self._constants.value(text, body, frame, span[0]) if parameter else None
+                if value is not None:
+                    values[parameter] = value
+        count = self._variants[candidate.key] = self._variants.get(candidate.key, 0) + 1
+        if count > MAX_VARIANTS:
+            values = {}  # every branch counts then
+        self._enter(Frame(candidate, root, steps, functions, types, values), depth + 1)
 
     def _terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
         path, line = body.origin(call.start)
