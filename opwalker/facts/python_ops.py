@@ -50,6 +50,8 @@ _HANDED_ON = frozenset(
 )
 _THROUGH = frozenset({"conditional_expression", "boolean_operator", "parenthesized_expression"})
 _ROUNDS = 4
+#: Brackets and conditions between an op and the statement that binds it, beyond which nobody writes.
+_FARTHEST = 30
 
 
 class OpReader:
@@ -177,7 +179,9 @@ class OpReader:
         """Record the name that the chain is assigned to, if any."""
         child, parent = node, node.parent
         position: int | None = None
-        while parent is not None and parent.type in (*_THROUGH, "expression_list", "call", "argument_list"):
+        for _ in range(_FARTHEST):
+            if parent is None or parent.type not in (*_THROUGH, "expression_list", "call", "argument_list"):
+                break
             if parent.type == "expression_list":
                 position = parent.named_children.index(child)
             elif parent.type == "call":
@@ -214,7 +218,9 @@ def _guarded(node: Node) -> bool:
 def _handed_on(node: Node) -> bool:
     """Whether the op at ``node`` is passed on or stored."""
     parent = node.parent
-    while parent is not None and parent.type in _THROUGH:
+    for _ in range(_FARTHEST):
+        if parent is None or parent.type not in _THROUGH:
+            break
         if parent.type == "conditional_expression" and parent.named_children[1] == node:
             return False
         node, parent = parent, parent.parent

@@ -8,6 +8,7 @@ must be parsed. On what it does answer, it agrees with the parsed reading.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 from opwalker.facts.python_layout import SIGNATURE_END, Head, Layout
 from opwalker.facts.python_needles import CALLED, Needles, is_word, occurrences
@@ -55,6 +56,7 @@ class Quick:
         self.calls: dict[int, PyCall] = {}
         self.functions: dict[int, PyFunction] = {}
         self.classes: dict[int, PyClass] = {}
+        self._tokens: tuple[int, list[tuple[int, int]]] = (-1, [])
         self._signatures: dict[int, int] = {}
         self._checked: set[tuple[int, str]] = set()
 
@@ -77,14 +79,16 @@ class Quick:
                 raise NotPlain
             return True
         line = max(self.text.rfind("\n", 0, place) + 1, layout.string_end_before(place))
-        for token in _LEXEME.finditer(self.text, line):
-            if token.start() > place:
-                return False
-            if place < token.end():
-                if "{" in self.text[token.start() : place]:
-                    raise NotPlain
-                return True
-        return False
+        if self._tokens[0] != line:
+            end = self.text.find("\n", place)
+            found = _LEXEME.finditer(self.text, line, end if end >= 0 else len(self.text))
+            self._tokens = (line, [token.span() for token in found])
+        at = bisect_right(self._tokens[1], (place, len(self.text))) - 1
+        if at < 0 or place >= self._tokens[1][at][1]:
+            return False
+        if "{" in self.text[self._tokens[1][at][0] : place]:
+            raise NotPlain
+        return True
 
     def _look(self, place: int, word: str) -> None:
         if not word:
