@@ -67,7 +67,7 @@ def _seq_method(run: PyRun, owner: Seq, name: str, arguments: Arguments, node: a
     first = arguments[0] if arguments else None
     here = run.frame.module.path
     if name in ("append", "add") and arguments:
-        place = run.places.get((id(run.frame), node.args[0].id)) if isinstance(node.args[0], ast.Name) else None
+        place = run.frame.places.get(node.args[0].id) if isinstance(node.args[0], ast.Name) else None
         file, line = place or (here, node.args[0].lineno)
         added = tuple(Element(option, guard, file, line) for guard, option in options_of(first))
         run.branches.put(owner.store, "items", (*owner.items, *added)[:MAX_ELEMENTS])

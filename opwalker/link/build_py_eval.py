@@ -69,8 +69,6 @@ class Evaluator(ABC):
         self.branches.logs.extend((self.events, self.problems))
         self.environment = Map()
         self.line = 0
-        #: Where a variable's present value was written, for loop variables: (frame, name) to (file, line).
-        self.places: dict[tuple[int, str], tuple[str, int]] = {}
         self.called: set[Any] = set()
         self.stopped: set[str] = set()
         self._numbers = 0

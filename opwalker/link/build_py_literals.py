@@ -25,7 +25,7 @@ def sequence(run: Evaluator, node: ast.List | ast.Tuple | ast.Set) -> Seq:
             items.extend(run.iterate(inner.value))
         else:
             value = run.eval(inner)
-            place = run.places.get((id(run.frame), inner.id)) if isinstance(inner, ast.Name) else None
+            place = run.frame.places.get(inner.id) if isinstance(inner, ast.Name) else None
             file, line = place or (path, inner.lineno)
             items.extend(Element(option, guard, file, line) for guard, option in options_of(value))
     kind = {ast.List: "list", ast.Tuple: "tuple"}.get(type(node), "set")

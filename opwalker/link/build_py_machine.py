@@ -144,7 +144,9 @@ class Machine(Evaluator):
         if isinstance(target, ast.Name):
             self.bind(target.id, value)
             if element is not None and element.line:
-                self.places[id(self.frame), target.id] = (element.file, element.line)
+                self.frame.places[target.id] = (element.file, element.line)
+            else:
+                self.frame.places.pop(target.id, None)
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target.elts, value)
         elif isinstance(target, ast.Attribute):

@@ -85,9 +85,13 @@ class Map:
 
 
 class Frame:
-    """The variables of a module or a running function. ``returns`` are its results so far, each with its guard."""
+    """The variables of a module or a running function.
 
-    __slots__ = ("vars", "outer", "module", "shared", "returns", "guard", "owner", "receiver")
+    ``returns`` are its results so far, each with its guard; ``places`` say of loop variables where what they hold was
+    written (file and line).
+    """
+
+    __slots__ = ("vars", "outer", "module", "shared", "returns", "places", "guard", "owner", "receiver")
 
     def __init__(self, outer: Frame | None, module: Module) -> None:
         self.vars: dict[str, Any] = {}
@@ -95,6 +99,7 @@ class Frame:
         self.module = module
         self.shared: frozenset[str] = frozenset()
         self.returns: list[tuple[Guard, Any]] = []
+        self.places: dict[str, tuple[str, int]] = {}
         self.guard: Guard = ()
         self.owner: Class | None = None
         self.receiver: Any = None
@@ -285,4 +290,9 @@ def identity_of(value: Any) -> Any:
         return (type(value).__name__, value)
     if isinstance(value, Choice):
         return tuple((guard, identity_of(option)) for guard, option in value.options)
-    return id(value)
+    # What can be changed is the same only while nobody has changed it; the object itself is part of it, and so kept.
+    if isinstance(value, Seq):
+        return value, value.items
+    if isinstance(value, Map):
+        return value, tuple(value.store.items())
+    return (value, tuple(value.attrs.items())) if isinstance(value, Obj) else value

@@ -443,3 +443,33 @@ def test_extensions_of_a_project_file_are_targets() -> None:
 def test_no_script_raises_or_runs_on(text: str) -> None:
     facts = facts_of({"setup.py": text + "\nfrom setuptools import setup, Extension\nCppExtension = 1\n"})
     assert facts.targets == ()
+
+
+def test_a_list_that_was_changed_is_asked_about_anew() -> None:
+    facts = setup(
+        """found = ["one"]
+files = ["a.cpp"]
+if check(found):
+    found.append("two")
+    if not check(found):
+        files.append("b.cpp")
+setup(ext_modules=[CppExtension("m", files)])
+"""
+    )
+    assert set(sources(only(facts, "cpu"))) == {"a.cpp", "b.cpp"}
+
+
+def test_an_element_keeps_the_line_that_it_was_written_on() -> None:
+    facts = setup(
+        """base = ["a.cpp",
+        "b.cpp"]
+def prefixed(names):
+    out = []
+    for name in names:
+        out.append(name)
+    return out
+files = prefixed(base) + [f for f in base if f == "b.cpp"] + ["c.cpp"]
+setup(ext_modules=[CppExtension("m", sorted(files))])
+"""
+    )
+    assert [(s.path, s.line) for s in only(facts, "cpu").sources] == [("a.cpp", 8), ("b.cpp", 9), ("c.cpp", 15)]
