@@ -16,6 +16,10 @@ from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Sp
 from opwalker.model.cpp import Function
 
 
+#: Bodies kept in memory: enough for the deepest walk, and a bound for one over all ops of a tree.
+MAX_BODIES = 400
+
+
 class Body:
     """One function's (or lambda's) body in one translation unit."""
 
@@ -116,6 +120,8 @@ class Bodies:
         key = (path, start, root)
         found = self._bodies.get(key)
         if found is None:
+            if len(self._bodies) >= MAX_BODIES:
+                self._bodies.clear()
             on_device = function is not None and ("global" in function.flags or "device" in function.flags)
             reader = self._device_preprocessor if on_device else self._preprocessor
             expanded = reader.span(path, start, end, root)

@@ -1,8 +1,7 @@
 """Compile-time constants, as far as telling apart the branches of ``if constexpr`` needs them.
 
 In: expression texts and what a frame knows of its template parameters. Out: a normal form of the value (``true``,
-``8``,
-an enumerator's name), or None; the truth of a condition in three values. Whatever is not plainly known is unknown.
+``8``, an enumerator's name) or None, and the truth of a condition in three values. What is not plain is unknown.
 """
 
 from __future__ import annotations

@@ -39,6 +39,11 @@ _PURE_NAME = re.compile(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s
 _CAST_NAMES = frozenset("static_cast reinterpret_cast const_cast dynamic_cast sizeof decltype bit_cast alignof".split())
 
 
+def simple_of(name: str) -> str:
+    """A name without its qualifiers."""
+    return name.rsplit("::", 1)[-1]
+
+
 class Follower:
     """Follows one entry point."""
 
@@ -167,6 +172,13 @@ class Follower:
             for candidate in found.candidates:
                 self._step(frame, body, call, candidate, depth)
             if found.candidates:
+                return
+        if simple_of(name) == "apply" and "::" in name:
+            # torch::autograd::Function<T> gives T a static apply(), which runs T::forward with a context before it.
+            made = self._types.class_name(name.rsplit("::", 1)[0], context)
+            if made and self._resolver.derives_from(made, "Function"):
+                for candidate in self._resolver.method("forward", made, context).candidates:
+                    self._step(frame, body, call, candidate, depth, passed=True)
                 return
         kind = terminal_kind(self._types.expanded_name(name, context))
         if kind is not None:

@@ -190,6 +190,10 @@ class Resolver:
             for _, other in self._index.functions(function.name)
         )
 
+    def derives_from(self, name: str, base: str) -> bool:
+        """Whether a class of the tree has a base of a simple name, directly or not, in the tree or outside."""
+        return base in self._family(name)
+
     def _family(self, name: str) -> set[str]:
         """Bases of a class, and classes derived from it, by name."""
         out: set[str] = set()
