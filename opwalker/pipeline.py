@@ -236,19 +236,26 @@ def _chosen(op: Op, kind: str | None, namespace: str | None) -> bool:
 
 
 def walk(options: Options, name: str, *, instances: bool = False, progress: Progress = None, say: Say = None) -> Walk:
-    """The walk of one op."""
+    """The walk of one op, file, function, class or kernel."""
     del instances  # every answer holds them; the text form shows counts first
     session = Session(options, progress, say)
     return session.kept(f"walk:{name}", Walk, lambda: _walk(session, name))
 
 
 def _walk(session: Session, name: str) -> Walk:
+    from opwalker.views.entries import EntryView
     from opwalker.views.names import find_op
     from opwalker.views.walk import WalkView
 
-    op = find_op(session.view.names(), name, session.options.build, session.view.op)
+    view = None
+    if name in session.workbench.index.paths:
+        view = EntryView(session.workbench, session.source).walk(name)
+    op = None if view else find_op(session.view.names(), name, session.options.build, session.view.op)
     if op is None:
-        raise _not_found(session, name)
+        view = view or EntryView(session.workbench, session.source).walk(name)
+        if view is None:
+            raise _not_found(session, name)
+        return view
     base = op.name.split(".", 1)[0] if "::" in op.name else op.name
     return WalkView(session.workbench, session.source).walk(op, session.python.callers.get(base, ()))
 

@@ -159,7 +159,7 @@ class OpsView:
                 Gap(
                     "no-body",
                     Span(binding.path, binding.line, binding.line),
-                    f"{binding.name}: {function.name} is bound here, but its body is not in the source",
+                    f"{binding.name}: {without_body(self._workbench, binding)}",
                 )
             )
             return OpImpl(binding.key, function.name, binding.path, binding.line, condition, None, builds, "proved")
@@ -212,6 +212,16 @@ def hosts_of(workbench: Workbench, binding: Binding, arity: int | None) -> tuple
         fitting = tuple(c for c in found if wanted is not None and len(c.function.parameters) == wanted)
         found = fitting or found
     return found
+
+
+def without_body(workbench: Workbench, binding: Binding) -> str:
+    """Why a binding has no host function, with the declaration that is all there is of it."""
+    name = binding.function.name if binding.function else "the function"
+    text = f"{name} is bound here, but its body is not in the source"
+    for path, function in workbench.index.functions(name.split("::")[-1]):
+        if not function.body_end:
+            return f"{text} (declared at {path}:{function.line})"
+    return text
 
 
 def build_for(workbench: Workbench, binding: Binding) -> str:

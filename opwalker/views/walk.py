@@ -31,7 +31,7 @@ from opwalker.model.walk import (
 from opwalker.views.dispatch import dispatches
 from opwalker.views.host import body_facts, read_host
 from opwalker.views.kernel import read_kernel
-from opwalker.views.ops import build_for, hosts_of, shown_condition
+from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
 from opwalker.views.ownership import ownership_of
 
 
@@ -52,7 +52,7 @@ class WalkView:
             for implementation, found, held in self._implementations(op, binding):
                 implementations.append(implementation)
                 gaps.update(dict.fromkeys(found))
-                owned = _joined(owned, held)
+                owned = joined_ownership(owned, held)
         for impl in op.impls:
             if impl.file.endswith(".py"):
                 implementations.append(self._python_implementation(impl))
@@ -115,22 +115,25 @@ class WalkView:
             return [self._lambda(unit, binding, common)]
         hosts = hosts_of(workbench, binding, len(op.arguments) if op.schema else None)
         if not hosts:
-            reason = f"{function.name} is bound here, but its body is not in the source"
+            reason = without_body(workbench, binding)
             return [
                 (Implementation(certainty="proved", host=None, **common), [Gap("no-body", place, reason)], Ownership())
             ]
-        out = []
         names = tuple(a.name for a in op.arguments)
-        for host in hosts:
-            body = unit.bodies.of(host, host.path)
-            reach = unit.follower().follow(host, host.path)
-            facts = read_host(workbench, host, body, names)
-            certainty = "proved" if len(hosts) == 1 else "possible"
-            implementation = self._filled(
-                Implementation(certainty=certainty, host=facts, **common), unit, reach, body, host.path
-            )
-            out.append((implementation, list(reach.gaps), ownership_of(workbench, unit, reach, host.path)))
-        return out
+        certainty = "proved" if len(hosts) == 1 else "possible"
+        return [self.implementation(unit, host, names, certainty, common) for host in hosts]
+
+    def implementation(
+        self, unit: Unit, host: Candidate, argument_names: tuple[str, ...], certainty: str, common: dict
+    ) -> tuple[Implementation, list[Gap], Ownership]:
+        """A host function followed to its ends; ``common`` are the fields that its registration gives."""
+        body = unit.bodies.of(host, host.path)
+        reach = unit.follower().follow(host, host.path)
+        base = Implementation(
+            certainty=certainty, host=read_host(self._workbench, host, body, argument_names), **common
+        )
+        filled = self._filled(base, unit, reach, body, host.path)
+        return filled, list(reach.gaps), ownership_of(self._workbench, unit, reach, host.path)
 
     def _lambda(self, unit: Unit, binding: Binding, common: dict) -> tuple[Implementation, list[Gap], Ownership]:
         """A lambda that is registered in place: its text is the host function."""
@@ -222,7 +225,9 @@ class WalkView:
         return tuple(out)
 
 
-def _joined(left: Ownership, right: Ownership) -> Ownership:
+def joined_ownership(left: Ownership, right: Ownership) -> Ownership:
+    """What two walks hold together, each thing once."""
+
     def both(a: tuple[PlaceFact, ...], b: tuple[PlaceFact, ...]) -> tuple[PlaceFact, ...]:
         return tuple(dict.fromkeys((*a, *b)))
 
