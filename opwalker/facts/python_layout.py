@@ -16,12 +16,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-_LEXEME = re.compile(
-    r'''"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:"""|\Z)'''
-    r"""|\'\'\'[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:\'\'\'|\Z)"""
-    r"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|\#[^\n]*""",
-    re.DOTALL,
+_TRIPLE = {
+    '"""': re.compile(r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:"""|\Z)', re.DOTALL),
+    "'''": re.compile(r"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z)", re.DOTALL),
+}
+#: What may stand on a line before a triple quote and hide it: strings and comments.
+_HIDING = re.compile(
+    r"""(?!\"{3}|'{3})(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?)|\#[^\n]*""", re.DOTALL
 )
+#: Asked for fewer lines than this, counting is quicker than a table of all line ends.
+_FEW_LINES = 60
 _LINE_END = re.compile(r"\n")
 _NAME = re.compile(r"[ \t]*(\w+)")
 #: The colon that ends a signature; what follows on its line is a comment at most.
@@ -51,15 +55,47 @@ class Layout:
         self._string_starts: list[int] = []
         self._string_ends: list[int] = []
         if '"""' in text or "'''" in text:
-            for token in _LEXEME.finditer(text):
-                start, end = token.span()
-                if end - start > 6 and text.startswith(('"""', "'''"), start):
-                    self._string_starts.append(start)
-                    self._string_ends.append(end)
+            self._find_strings()
         self.heads = self._find_heads()
         self._head_starts = [head.start for head in self.heads]
         self._ends: dict[int, int] = {}
         self._lines: list[int] | None = None
+        self._asked = 0
+
+    def _find_strings(self) -> None:
+        """Fill in the spans of triple-quoted strings, which may hold anything at the start of a line."""
+        text, reach = self.text, 0
+        places = {quotes: text.find(quotes) for quotes in _TRIPLE}
+        while True:
+            found = [(at, quotes) for quotes, at in places.items() if at >= 0]
+            if not found:
+                return
+            at, quotes = min(found)
+            end = at + 1
+            if self._begins(max(text.rfind("\n", 0, at) + 1, reach), at):
+                match = _TRIPLE[quotes].match(text, at)
+                end = match.end() if match is not None else at + 3
+                self._string_starts.append(at)
+                self._string_ends.append(end)
+                reach = end
+            for each, place in places.items():
+                if 0 <= place < end:
+                    places[each] = text.find(each, end)
+
+    def _begins(self, line: int, place: int) -> bool:
+        """Whether quotes at ``place`` begin a string: no string or comment from ``line`` on reaches over them."""
+        at = line
+        while True:
+            hiding = _HIDING.search(self.text, at, self._line_end(place))
+            if hiding is None or hiding.start() >= place:
+                return True
+            if hiding.end() > place:
+                return False
+            at = hiding.end()
+
+    def _line_end(self, place: int) -> int:
+        end = self.text.find("\n", place)
+        return end if end >= 0 else len(self.text)
 
     def in_string(self, place: int) -> bool:
         """Whether ``place`` lies inside a triple-quoted string."""
@@ -69,6 +105,9 @@ class Layout:
     def line_of(self, place: int) -> int:
         """The 1-based line of a place."""
         if self._lines is None:
+            self._asked += 1
+            if self._asked < _FEW_LINES:
+                return self.text.count("\n", 0, place) + 1
             self._lines = [found.start() for found in _LINE_END.finditer(self.text)]
         return bisect_left(self._lines, place) + 1
 
@@ -82,15 +121,16 @@ class Layout:
         for keyword, is_class in (("def ", False), ("class ", True)):
             at = text.find(keyword)
             while at >= 0:
+                after = at + len(keyword)
                 line = text.rfind("\n", 0, at) + 1
                 before = text[line:at]
                 blanks = before.lstrip(" \t")
                 if (not blanks or blanks.rstrip() == "async") and not self.in_string(at):
-                    name = _NAME.match(text, at + len(keyword))
-                    if name:
+                    name = _NAME.match(text, after)
+                    if name is not None:
                         found.append(Head(line, len(before) - len(blanks), is_class, name.group(1)))
-                at = text.find(keyword, at + len(keyword))
-        found.sort(key=lambda head: head.start)
+                at = text.find(keyword, after)
+        found.sort()
         return found
 
     def end_of(self, head: Head) -> int:

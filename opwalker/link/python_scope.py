@@ -47,6 +47,7 @@ class Scope:
     def __init__(self, light: Mapping[str, PyLight]) -> None:
         self.modules = Modules(light)
         self._wanted = _Wanted(self.modules)
+        self._steps: dict[str, _Steps] = {}
         for path, facts in light.items():
             if facts.mentions_ops:
                 self._wanted.entries[path] = set()
@@ -60,7 +61,7 @@ class Scope:
         wanted = self._wanted
         if full:
             graph = Graph(self.modules, full)
-            _want_registrations(graph, wanted)
+            _want_registrations(graph, wanted, self._registering(full))
             _want_callers(graph, wanted)
             wanted.spread()
         found: dict[str, frozenset[str]] = {}
@@ -69,6 +70,13 @@ class Scope:
             if known is None or not names.issubset(known.watched):
                 found[path] = frozenset(names.union(known.watched if known is not None else ()))
         return found
+
+    def _registering(self, full: Mapping[str, PyFacts]) -> dict[str, _Steps]:
+        """The files that have steps, by path."""
+        for path, facts in full.items():
+            if facts.steps and (path not in self._steps or self._steps[path].facts is not facts):
+                self._steps[path] = _Steps(facts)
+        return self._steps
 
 
 class _Wanted:
@@ -195,12 +203,26 @@ def _want_alias(path: str, name: str, alias: PyAlias, wanted: _Wanted) -> None:
 # -- registrations
 
 
-def _want_registrations(graph: Graph, wanted: _Wanted) -> None:
+class _Steps:
+    """The steps of one file with the names in them, read once for all rounds."""
+
+    def __init__(self, facts: PyFacts) -> None:
+        self.facts = facts
+        self.rows = [(step, _words(step.value), tuple(dotted_names(step.value))) for step in facts.steps]
+        self.registers = [bool(words & REGISTERING) or _hands_out(step.value) for step, words, _ in self.rows]
+        given: set[str] = set()
+        for function in facts.functions if facts.steps else ():
+            for _, note, default, _ in function.parameters:
+                given.update(_NAME.findall(f"{note or ''} {default or ''}"))
+        self.given = tuple(sorted(given))
+
+
+def _want_registrations(graph: Graph, wanted: _Wanted, files: Mapping[str, _Steps]) -> None:
     """Ask for callers of helpers that register, and for the definitions that registrations use."""
     level: set[tuple[str, str]] = set()
-    for path, facts in graph.full.items():
-        for step in facts.steps:
-            if _words(step.value) & REGISTERING or _hands_out(step.value):
+    for path, steps in files.items():
+        for (step, _, _), registers in zip(steps.rows, steps.registers, strict=True):
+            if registers:
                 level |= _exported(graph, path, step)
     helpers: set[tuple[str, str]] = set()
     for _ in range(HELPER_LEVELS):
@@ -208,24 +230,20 @@ def _want_registrations(graph: Graph, wanted: _Wanted) -> None:
             wanted.name(path, name, "reg")
         helpers |= level
         level = set()
-        for path, facts in graph.full.items():
-            for step in facts.steps:
-                if step.kind != "decorate" and _mentions(graph, path, step.value, helpers):
+        for path, steps in files.items():
+            for step, _, names in steps.rows:
+                if step.kind != "decorate" and _mentions(graph, path, names, helpers):
                     level |= _exported(graph, path, step)
-    for path, facts in graph.full.items():
-        for step in facts.steps:
-            words = _words(step.value)
-            through_helper = _mentions(graph, path, step.value, helpers)
+        if level <= helpers:
+            break
+    for path, steps in files.items():
+        for step, words, names in steps.rows:
+            through_helper = _mentions(graph, path, names, helpers)
             if words & REGISTERING or through_helper:
-                _want_definitions(graph, path, step.value, wanted)
+                _want_definitions(graph, path, names, wanted)
             if words & {"custom_op", "triton_op"} or through_helper:
                 _want_result(graph, path, step, wanted)
-        for function in facts.functions if facts.steps else ():
-            for _, note, default, _ in function.parameters:
-                for name in _NAME.findall(f"{note or ''} {default or ''}"):
-                    for origin, own in graph.origins(path, (name,)):
-                        if origin != path:
-                            wanted.definition(origin, own)
+        _want_definitions(graph, path, [(name,) for name in steps.given], wanted)
 
 
 def _want_result(graph: Graph, path: str, step: PyStep, wanted: _Wanted) -> None:
@@ -289,8 +307,9 @@ def _is_open(graph: Graph, path: str, step: PyStep) -> bool:
     return any(_words(argument) & bound for argument in arguments)
 
 
-def _mentions(graph: Graph, path: str, value: PyExpr, names: set[tuple[str, str]]) -> bool:
-    return any(origin in names for words in dotted_names(value) for origin in graph.origins(path, words))
+def _mentions(graph: Graph, path: str, dotted_in: Iterable[tuple[str, ...]], names: set[tuple[str, str]]) -> bool:
+    """Whether one of the dotted names begins with one of the module-level names."""
+    return any(origin in names for words in dotted_in for origin in graph.origins(path, words))
 
 
 def dotted_names(value: PyExpr) -> Iterator[tuple[str, ...]]:
@@ -316,9 +335,9 @@ def dotted(value: PyExpr) -> tuple[str, ...]:
     return (value.text, *reversed(words))
 
 
-def _want_definitions(graph: Graph, path: str, value: PyExpr, wanted: _Wanted) -> None:
+def _want_definitions(graph: Graph, path: str, names: Iterable[tuple[str, ...]], wanted: _Wanted) -> None:
     """Ask the files that define the names in a registration for them."""
-    for words in dotted_names(value):
+    for words in names:
         for origin, name in graph.origins(path, words):
             if origin != path and name not in REGISTERING:
                 wanted.definition(origin, name)
