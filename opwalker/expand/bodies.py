@@ -15,7 +15,6 @@ from opwalker.facts.cpp_body import read_body
 from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
 
-
 #: Bodies kept in memory: enough for the deepest walk, and a bound for one over all ops of a tree.
 MAX_BODIES = 400
 

@@ -32,13 +32,10 @@ class LaunchReader:
             frame,
             body,
             fact.kernel,
-            fact.start,
             "triple_chevron",
-            parts[0],
-            parts[1],
-            parts[2] or "0",
-            parts[3] or "0",
+            (parts[0], parts[1], parts[2] or "0", parts[3] or "0"),
             len(fact.arguments),
+            fact.block,
         )
 
     def runtime(self, frame: Frame, body: Body, call: CallFact) -> LaunchSite | Terminal | Gap | None:
@@ -68,7 +65,7 @@ class LaunchReader:
                 count = len(rest) - 2
                 if any("..." in body.text(s) for s in rest[2:]):
                     count = None
-        return self._site(frame, body, kernel, call.start, style, grid, block, shared, stream, count)
+        return self._site(frame, body, kernel, style, (grid, block, shared, stream), count, call.block)
 
     def _extent(self, body: Body, span: Span2, position: int) -> str:
         """A grid or block as a reader wants it: the declaration of a ``dim3`` variable, otherwise the expression."""
@@ -125,13 +122,10 @@ class LaunchReader:
         frame: Frame,
         body: Body,
         kernel: Span2,
-        start: int,
         style: str,
-        grid,
-        block,
-        shared,
-        stream,
+        configuration: tuple[str | None, str | None, str | None, str | None],
         count: int | None,
+        block: int,
     ) -> LaunchSite | Terminal | Gap:
         found = self._kernels.kernels(body, kernel, frame)
         found = _by_arity(found, count)
@@ -167,15 +161,13 @@ class LaunchReader:
             expression,
             (path, line),
             style,
-            grid,
-            block,
-            shared,
-            stream,
+            *configuration,
             steps,
             "matched" if len(distinct) == 1 else "possible",
             use,
             tuple(e.name for e in chain),
             arguments,
+            _under(body, block),
         )
 
     @staticmethod
@@ -193,6 +185,22 @@ class LaunchReader:
         return tuple(
             " ".join(code[a:b].replace("\\\n", " ").split()) for a, b in split_commas(code, name.end() + 1, close - 1)
         )
+
+
+def _under(body: Body, number: int) -> tuple[tuple[str, int], ...]:
+    """The conditions around a place that the function itself writes: those that a macro brings are its dispatch's."""
+    out: list[tuple[str, int]] = []
+    while number >= 0:
+        block = body.facts.blocks[number]
+        number = block.parent
+        if block.condition is None or block.kind not in ("if", "else", "if constexpr", "else constexpr", "case"):
+            continue
+        if body.expanded.origin(block.condition[0])[2] or body.expanded.origin(block.start)[2]:
+            continue
+        text = body.written(block.condition)
+        shown = f"case {text}" if block.kind == "case" else f"!({text})" if block.kind.startswith("else") else text
+        out.append((shown, body.use_line(block.condition[0])))
+    return tuple(reversed(out))
 
 
 def _by_arity(found: tuple[KernelRef, ...], count: int | None) -> tuple[KernelRef, ...]:

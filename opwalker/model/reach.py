@@ -42,6 +42,7 @@ class LaunchSite:
     used_at: Place | None
     macros: tuple[str, ...]
     template_arguments: tuple[str, ...] = ()
+    under: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

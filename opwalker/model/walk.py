@@ -237,9 +237,18 @@ class PathStep:
 
 
 @dataclass(frozen=True, slots=True)
+class UnderFact:
+    """A run-time condition of the host function that a launch stands under (``"n > 0"``, ``"case 2"``)."""
+
+    condition: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A kernel launch. ``file``/``line`` are where its text stands (in a macro body: there); ``used_at`` where the
-    outermost macro that holds it is used; ``macros`` the macros between, outermost first."""
+    outermost macro that holds it is used; ``macros`` the macros between, outermost first; ``under`` the conditions that
+    the launching function itself tests before it, outermost first."""
 
     kernel: str
     file: str
@@ -257,6 +266,7 @@ class Launch:
     used_at: Span | None = None
     macros: tuple[str, ...] = ()
     condition: str | None = None
+    under: tuple[UnderFact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

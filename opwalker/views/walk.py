@@ -26,6 +26,7 @@ from opwalker.model.walk import (
     SourceInfo,
     Span,
     Terminal,
+    UnderFact,
     Walk,
 )
 from opwalker.views.dispatch import dispatches
@@ -207,6 +208,7 @@ class WalkView:
                 used_at=used,
                 macros=site.macros,
                 condition=condition,
+                under=tuple(UnderFact(text, line) for text, line in site.under),
             )
         return list(out.values())
 

@@ -32,6 +32,9 @@ def launch_step(launch: Launch) -> Step:
         groups.append(Group("in macro", (Row((listed(((macro, "name") for macro in launch.macros), " →"),)),)))
     if launch.used_at:
         groups.append(Group("used at", (Row(((at(launch.used_at),),)),)))
+    if launch.under:
+        rows = tuple(Row((((fact.condition, ""), (f"  :{fact.line}", "quiet")),)) for fact in launch.under)
+        groups.append(Group("under", rows))
     groups += _path(launch.path)
     if launch.instances:
         groups.append(Group("instances", _instances(launch)))
