@@ -62,6 +62,18 @@ class ParsedFiles:
             found = self._compiles[node] = any(_makes_extension(call) for call in calls)
         return found
 
+    @staticmethod
+    def handed_to(tree: ast.AST) -> set[str]:
+        """The names of functions and classes that are given a name and sources."""
+        found: set[str] = set()
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and {"name", "sources"} <= {keyword.arg for keyword in call.keywords}:
+                function = call.func
+                while isinstance(function, ast.Attribute):
+                    function = function.value
+                found.add(getattr(function, "id", ""))
+        return found
+
 
 def _makes_extension(call: ast.Call) -> bool:
     name = getattr(call.func, "attr", None) or getattr(call.func, "id", "")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from opwalker.link.build_assemble import Assembly
 from opwalker.link.build_guard import Guard, LimitReached, Stopped
-from opwalker.link.build_py_names import ParsedFiles
+from opwalker.link.build_py_names import ParsedFiles, import_places
 from opwalker.link.build_py_run import PyRun
 from opwalker.link.build_py_values import Class, Function, Module
 from opwalker.link.build_seeds import Seeds
@@ -65,15 +65,11 @@ def evaluate_setup(files: Mapping[str, BuildFile], parsed: ParsedFiles, tree: Tr
 def evaluate_others(
     files: Mapping[str, BuildFile], parsed: ParsedFiles, tree: Tree, seeds: Seeds, paths: list[str]
 ) -> Scripts:
-    """Evaluate files that compile when they are imported or called."""
+    """Evaluate files that compile when they are imported or called (``may_compile``)."""
     run = PyRun(files, parsed, tree, seeds)
     run.lenient = True
     modules: list[Module] = []
     for path in paths:
-        file = files[path]
-        syntax = parsed.tree(file) if _may_compile(file.text) else None
-        if syntax is None or not (parsed.compiles(syntax) or "def sources(" in file.text):
-            continue
         try:
             module = run.load(path, "")
             if module is not None:
@@ -87,10 +83,39 @@ def evaluate_others(
     return _finished(run, tree)
 
 
-def _may_compile(text: str) -> bool:
-    """Whether it is worth parsing a file."""
-    handed_on = "sources=" in text and "name=" in text
-    return handed_on or "Extension(" in text or "cpp_extension" in text or "def sources(" in text
+def may_compile(files: Mapping[str, BuildFile], parsed: ParsedFiles, path: str) -> bool:
+    """Whether a file is worth an evaluation: it calls a build helper, defines sources, or hands them to a file that
+    works with torch's helpers."""
+    text = files[path].text
+    own = "cpp_extension" in text or "Extension(" in text
+    handed_on = "sources=" in text and "name=" in text and _imports_helper(files, path, text)
+    if not (own or "def sources(" in text or handed_on):
+        return False
+    syntax = parsed.tree(files[path])
+    if syntax is None or "def sources(" in text:
+        return syntax is not None
+    if own:
+        return parsed.compiles(syntax)
+    names = parsed.handed_to(syntax)
+    imports = [node for node in ast.walk(syntax) if isinstance(node, ast.ImportFrom)] if names else []
+    return any(
+        _is_helper(files, path, node.module or "", node.level)
+        for node in imports
+        if any((alias.asname or alias.name) in names for alias in node.names)
+    )
+
+
+_FROM = re.compile(r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import\b", re.MULTILINE)
+
+
+def _imports_helper(files: Mapping[str, BuildFile], path: str, text: str) -> bool:
+    """Whether a file imports from one that works with torch's helpers; asked before it is parsed."""
+    return any(_is_helper(files, path, m.group(2), len(m.group(1))) for m in _FROM.finditer(text))
+
+
+def _is_helper(files: Mapping[str, BuildFile], importer: str, module: str, level: int) -> bool:
+    places = import_places(importer, module, level)
+    return any(place in files and "cpp_extension" in files[place].text for place in places)
 
 
 def _finished(run: PyRun, tree: Tree) -> Scripts:

@@ -16,7 +16,7 @@ from opwalker.link.build_assemble import DEVICE_SUFFIXES, needs_device
 from opwalker.link.build_cmake import Outcome, entry_files, evaluate_entry, is_foreign
 from opwalker.link.build_guard import Guard
 from opwalker.link.build_py_names import ParsedFiles
-from opwalker.link.build_scripts import Scripts, builds_of_file, evaluate_others, evaluate_setup
+from opwalker.link.build_scripts import Scripts, builds_of_file, evaluate_others, evaluate_setup, may_compile
 from opwalker.link.build_seeds import Seeds
 from opwalker.link.build_tree import Tree
 from opwalker.model.build import (
@@ -135,6 +135,7 @@ class _Reading:
         self._architectures.update(dict.fromkeys(architectures_in_text(self._files[path].text)))
 
     def _run_others(self, paths: list[str]) -> None:
+        paths = [path for path in paths if may_compile(self._files, self._parsed, path)]
         if not paths:
             return
         first: list[Target] = []
