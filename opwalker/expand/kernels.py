@@ -20,6 +20,10 @@ from opwalker.model.reach import KernelRef
 
 _NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
 _MAX_DEPTH = 10
+_MAX_RETURNS = 2
+_PLAIN_RETURNS = frozenset(
+    "void bool int float double size_t int64_t uint32_t dim3 cudaStream_t std::string torch::Tensor at::Tensor".split()
+)
 _NOT_VALUES = frozenset(
     "void const auto return if else constexpr static_cast reinterpret_cast const_cast true false nullptr int bool "
     "float "
@@ -163,7 +167,7 @@ class KernelFinder:
         if name.split("::")[-1] not in self._index.names_of_kind("function"):
             return
         for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
-            if candidate.function.return_type in ("void", "bool", "int", "float"):
+            if candidate.function.return_type in _PLAIN_RETURNS:
                 continue
             root = frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
             inner = self._bodies.of(candidate, root)
@@ -188,24 +192,38 @@ class KernelFinder:
                             self._add(out, KernelRef(candidate.path, candidate.function, ()))
 
     def host_functions(self, body: Body, span: Span2, frame: Frame) -> list[Candidate]:
-        """Host functions that a called variable can hold: named in its initialiser or in assignments to it."""
-        out: dict[tuple, Candidate] = {}
-        text = body.text(span)
-        word = re.match(r"\(?\s*\*?\s*(\w+)", text)
+        """Host functions that a called variable can hold: named in its initialiser, in assignments to it, or returned
+        by a function that either calls."""
+        word = re.match(r"\(?\s*\*?\s*(\w+)", body.text(span))
         if word is None:
             return []
         spans = [f.value for f in body.locals.get(word.group(1), ()) if f.value and body.lambda_at(f.value) is None]
         spans += [
             a.value for target, found in body.assigns.items() if re.match(rf"{word.group(1)}\b", target) for a in found
         ]
-        names = self._index.names_of_kind("function")
-        for start, end in spans:
-            for match in _NAME.finditer(body.expanded.full, start, end):
-                name = "".join(match.group().split())
-                if name.split("::")[-1] in names and name not in body.locals:
-                    after = body.expanded.full[match.end() : match.end() + 1]
-                    if after == "(":
-                        continue
-                    for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
-                        out[candidate.key] = candidate
+        out: dict[tuple, Candidate] = {}
+        for found in spans:
+            self._host_names(body, found, frame, out, 0)
         return list(out.values())
+
+    def _host_names(self, body: Body, span: Span2, frame: Frame, out: dict, depth: int) -> None:
+        """Functions named in a span; where one is called there, those that it returns."""
+        names = self._index.names_of_kind("function")
+        text = body.expanded.full
+        for match in _NAME.finditer(text, *span):
+            name = "".join(match.group().split())
+            if name.split("::")[-1] not in names or name in body.locals:
+                continue
+            after = match.end()
+            if text.startswith("<", after):
+                after = max(match_angle(text[: span[1]], after), after)
+            called = text.startswith("(", re.compile(r"\s*").match(text, after).end())
+            for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
+                if not called:
+                    out[candidate.key] = candidate
+                elif depth < _MAX_RETURNS and candidate.function.return_type not in _PLAIN_RETURNS:
+                    root = frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
+                    inner = self._bodies.of(candidate, root)
+                    held = Frame(candidate, root, frame.steps, {}, dict(frame.types))
+                    for returned in inner.facts.returns:
+                        self._host_names(inner, returned, held, out, depth + 1)

@@ -39,24 +39,14 @@ def read_build_facts(
 def build_view(facts: BuildFacts) -> BuildView:
     """The view of a tree's builds. A file that no target names is known to no build: it may be a header, or
     generated."""
-    builds: dict[str, set[str]] = {}
-    names: dict[str, dict[str, None]] = {}
-    for target in facts.targets:
-        explicit = [d.value for d in target.defines if d.name == "TORCH_EXTENSION_NAME" and d.value]
-        for source in target.sources:
-            builds.setdefault(source.path, set()).update(target.builds)
-            for name in explicit or [target.name]:
-                names.setdefault(source.path, {})[name] = None
-    ordered = {path: tuple(b for b in BUILDS if b in found) for path, found in builds.items()}
+    from opwalker.link.build_lookup import extension_names, source_index
+
+    ordered = {
+        path: tuple(b for b in BUILDS if any(b in target.builds for target in targets))
+        for path, targets in source_index(facts).items()
+    }
     by_build = _defines(facts)
-
-    def builds_of(path: str) -> tuple[str, ...] | None:
-        return ordered.get(path)
-
-    def names_of(path: str) -> tuple[str, ...]:
-        return tuple(names.get(path, ()))
-
-    return BuildView(builds_of, names_of, lambda build: by_build.get(build, ()))
+    return BuildView(ordered.get, lambda path: extension_names(facts, path), lambda build: by_build.get(build, ()))
 
 
 def _defines(facts: BuildFacts) -> dict[str, tuple[Define, ...]]:
