@@ -61,7 +61,7 @@ class OpReader:
         self._tree = tree
         self._byte_of = byte_of
         self._text = text
-        self.uses: dict[tuple[int, int], PyOpCall] = {}
+        self.uses: dict[tuple[int, int, str], PyOpCall] = {}
         self.aliases: list[PyAlias] = []
         self.functions: dict[int, Node] = {}
 
@@ -169,9 +169,10 @@ class OpReader:
         if not called and not _handed_on(node):
             return
         place = place_of(node)
-        self.uses[node.start_byte, node.end_byte] = PyOpCall(
-            namespace, op, rest[0] if rest else None, line_of(node), place.function, plain(node), called
-        )
+        overload = rest[0] if rest else None
+        use = PyOpCall(namespace, op, overload, line_of(node), place.function, plain(node), called)
+        # A name that several branches bind stands for several ops at one place.
+        self.uses[node.start_byte, node.end_byte, f"{namespace}.{op}.{overload}"] = use
         for function in place.functions:
             self.functions[function.id] = function
 

@@ -145,8 +145,6 @@ class Quick:
             return
         self._checked.add(key)
         start, end = function.start, self.layout.end_of(function)
-        body = self._signature_end(function)
-        body = end if body < 0 else body
         for at in occurrences(self.text[start:end], name):
             at += start
             after = at + len(name)
@@ -154,9 +152,17 @@ class Quick:
             before = self.text[line:at]
             if before.lstrip() in ("def ", "async def ", "class "):
                 if at > start + function.indent + len("async def "):
-                    self._function_of(self._around(after + 1))
-            elif _PARAMETER.match(self.text, after) if at < body else self._binds(before, after):
+                    self._function_of(self.layout.around(after + 1))
+            elif self._in_signature(at):
+                if _PARAMETER.match(self.text, after):
+                    raise NotPlain
+            elif self._binds(before, after):
                 raise NotPlain
+
+    def _in_signature(self, place: int) -> bool:
+        """Whether a place stands in the head of the innermost definition around it."""
+        around = self.layout.around(place)
+        return bool(around) and self._signature_end(around[0]) >= place
 
     def _binds(self, before: str, after: int) -> bool:
         """Whether a name between ``before``, which starts its line, and ``after`` may be bound there."""

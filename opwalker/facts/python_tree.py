@@ -106,7 +106,7 @@ class Tree:
         return node
 
     def bound_in(self, function: Node) -> frozenset[str]:
-        """The names that a function binds: parameters, assignments, loops. Nested functions' own count in."""
+        """The names that a function binds: parameters, assignments, loops; not those of functions in it."""
         return self._bindings(function)[0]
 
     def nested_in(self, function: Node, name: str) -> list[Node]:
@@ -121,7 +121,13 @@ class Tree:
             for name in found.get("nested", []):
                 if name.parent is not None and name.parent != function:
                     nested.setdefault(text_of(name), []).append(name.parent)
-            known = frozenset(text_of(name) for name in found.get("name", [])), nested
+            inner = [(one.start_byte, one.end_byte) for several in nested.values() for one in several]
+            own = [
+                name
+                for name in found.get("name", [])
+                if not any(start <= name.start_byte < end for start, end in inner)
+            ]
+            known = frozenset(text_of(name) for name in own), nested
             self._bound[function.id] = known
         return known
 
