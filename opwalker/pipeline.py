@@ -94,7 +94,6 @@ class Session:
     @functools.cached_property
     def workbench(self):
         """The tools that read the tree, for the build asked for."""
-        from opwalker.expand.bindings import Bindings
         from opwalker.expand.workbench import Workbench
         from opwalker.link.fact_store import StoredFacts
         from opwalker.link.index import Index
@@ -108,7 +107,7 @@ class Session:
             build_view(builds),
             self.options.build,
             self.options.defines,
-            lambda read: self.kept("bindings", Bindings, read),
+            self.kept,
         )
 
     def _read_builds(self) -> BuildFacts:

@@ -98,10 +98,12 @@ def plain_entries(
     offsets: Sequence[int],
     plain: str,
     handle: Handle,
-    class_name: str | None,
+    owner: tuple[str | None, str | None],
     place: Place,
 ) -> list[Binding | Gap]:
-    """``def`` of a pybind11 module or class, or of a TVM-FFI registry."""
+    """``def`` of a pybind11 module or class, or of a TVM-FFI registry. ``owner`` is the class by its name in Python and
+    in C++."""
+    class_name, made_of = owner
     if not method.startswith("def"):
         return []
     name = literal(arguments[0])
@@ -113,8 +115,8 @@ def plain_entries(
     if len(arguments) > 1:
         at = offsets[1] if len(offsets) > 1 else None
         function, _ = function_ref(arguments[1], at, plain or None)
-    if name == "__init__" and function is None and re.search(r"init\s*<(.*)>", arguments[0]) and class_name:
-        function = FunctionRef(f"{class_name}::{class_name}")
+    if name == "__init__" and function is None and re.search(r"init\s*<(.*)>", arguments[0]) and made_of:
+        function = FunctionRef(f"{made_of}::{made_of.split('<')[0].split('::')[-1]}")
     full = ".".join(part for part in (handle.prefix, class_name, name) if part)
     common = {**_common(place, handle), "class_name": class_name}
     return [

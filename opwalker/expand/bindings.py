@@ -30,6 +30,10 @@ _TORCH_BLOCK = re.compile(
 )
 _PYBIND_BLOCK = frozenset(("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "PYBIND11_PLUGIN", "NB_MODULE"))
 _EXPORT = re.compile(r"TVM_FFI_DLL_EXPORT(?:_INTERNAL)?_TYPED_FUNC\Z")
+_BINDS_NOTHING = frozenset(
+    "class_ enum_ value attr export_values set_python_module ObjectDef GlobalDef RegisterOperators init fallback "
+    "func".split()
+)
 _EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 
 
@@ -63,6 +67,7 @@ class BindingReader:
         self._out: list[Binding] = []
         self._gaps: list[Gap] = []
         self._registers = RegistrationMacros(index)
+        self._classes: dict[tuple[str, str], str] = {}
         self._followed: set[tuple[str, int, str]] = set()
 
     def read(self) -> Bindings:
@@ -199,7 +204,12 @@ class BindingReader:
             return None
         holder = handles.get(call.arguments[0].strip())
         name = literal(call.arguments[1])
-        return (holder, name) if holder and name else None
+        if not holder or not name:
+            return None
+        if call.template:
+            first = split_commas(call.template)[0]
+            self._classes[(holder.prefix, name)] = call.template[first[0] : first[1]].strip()
+        return holder, name
 
     def _variable(self, path: str, call: BindingCall) -> str | None:
         """The name of a variable that is declared as ``py::class_<T> name(m, "T")``."""
@@ -279,24 +289,7 @@ class BindingReader:
                         class_name=(call.template or name) if method != "attr" else None,
                     )
                 )
-        if (
-            method
-            in (
-                "class_",
-                "enum_",
-                "value",
-                "attr",
-                "export_values",
-                "set_python_module",
-                "ObjectDef",
-                "GlobalDef",
-                "RegisterOperators",
-                "init",
-                "fallback",
-                "func",
-            )
-            or not call.arguments
-        ):
+        if method in _BINDS_NOTHING or not call.arguments:
             return
         arguments = [self._resolved(path, a, origin) for a in call.arguments]
         place = Place(path, line, condition, scope, macros)
@@ -307,7 +300,8 @@ class BindingReader:
         if handle.kind == "torch_library":
             made = torch_entries(call.method, arguments, offsets, plain, handle, place)
         else:
-            made = plain_entries(call.method, arguments, offsets, plain, handle, class_name, place)
+            made_of = self._classes.get((handle.prefix, class_name or ""), class_name)
+            made = plain_entries(call.method, arguments, offsets, plain, handle, (class_name, made_of), place)
         for entry in made:
             (self._gaps if isinstance(entry, Gap) else self._out).append(entry)
 

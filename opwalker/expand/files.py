@@ -7,7 +7,7 @@ both branches count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from opwalker.facts.cpp_text import Blanked, Conditionals, Group, blank
 from opwalker.link.index import Index
@@ -75,9 +75,18 @@ class FileView:
 
     __slots__ = ("path", "blanked", "conditionals", "active")
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, made: tuple[tuple[str, int], ...] = ()) -> None:
         self.path = path
-        self.blanked: Blanked = blank(text)
+        whole = "\n".join((text, *(piece for piece, _ in made)))
+        self.blanked: Blanked = blank(whole)
+        if made:
+            # Behind the end of the file stands what macros made, each piece on the line of the macro's use.
+            starts = []
+            at = len(text) + 1
+            for piece, line in made:
+                starts.append((at, line))
+                at += len(piece) + 1
+            self.blanked = replace(self.blanked, made=tuple(starts))
         self.conditionals = Conditionals(self.blanked)
         self.active: dict[int, bool | None] = {}
 
@@ -88,22 +97,24 @@ class Files:
     def __init__(self, index: Index) -> None:
         self._index = index
         self._views: dict[str, FileView] = {}
+        self._made: dict[str, tuple[tuple[str, int], ...]] = {}
+
+    def extend(self, path: str, made: tuple[tuple[str, int], ...]) -> None:
+        """Let a file go on behind its end with ``(text, line)`` that macros make in it."""
+        if made:
+            self._made[path] = made
+            self._views.pop(path, None)
 
     def view(self, path: str) -> FileView:
-        """The view of a file; builtin pseudo-files are added by ``add``."""
+        """The view of a file."""
         found = self._views.get(path)
         if found is None:
-            found = self._views[path] = FileView(path, self._index.store.text(path))
+            found = self._views[path] = FileView(path, self._index.store.text(path), self._made.get(path, ()))
         return found
 
     def resolve_include(self, path: str, target: str) -> str | None:
         """The tree's file that an include means, None for one outside it."""
         return self._index.resolve_include(path, target)
-
-    def add(self, path: str, text: str) -> FileView:
-        """Enter a text that is no file of the tree, such as what a macro expanded to."""
-        found = self._views[path] = FileView(path, text)
-        return found
 
 
 def active_spans(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from opwalker.expand.bindings import BindingReader, Bindings
 from opwalker.expand.bodies import Bodies
@@ -11,12 +12,15 @@ from opwalker.expand.configuration import configuration
 from opwalker.expand.files import Files
 from opwalker.expand.known import known_macros
 from opwalker.expand.macros import MacroTable
-from opwalker.expand.made import enter_made_functions
+from opwalker.expand.made import MadeFile, read_made
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.reach import Follower
 from opwalker.expand.resolve import Resolver
 from opwalker.link.index import Index
 from opwalker.model.build import Define
+
+#: ``keep(question, type of the answer, how to find it)``.
+Keep = Callable[[str, Any, Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Unit:
 
 
 class Workbench:
-    """A tree with everything that reads it. ``keep`` may answer for all registrations from an earlier run."""
+    """A tree with everything that reads it. ``keep`` may answer a question from an earlier run."""
 
     def __init__(
         self,
@@ -62,7 +66,7 @@ class Workbench:
         builds: BuildView,
         build: str = "cuda",
         asked: Sequence[tuple[str, str | None]] = (),
-        keep: Callable[[Callable[[], Bindings]], Bindings] = lambda read: read(),
+        keep: Keep = lambda question, kind, read: read(),
     ) -> None:
         self.index = index
         self.builds = builds
@@ -75,7 +79,11 @@ class Workbench:
         self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
         unit = self.unit()
-        enter_made_functions(index, self.files, unit.macros, unit.preprocessor)
+        for made in keep(
+            "made", tuple[MadeFile, ...], lambda: read_made(index, self.files, unit.macros, unit.preprocessor)
+        ):
+            self.files.extend(made.path, made.texts)
+            index.add_functions(made.path, made.functions)
 
     def _scope_name(self, path: str, name: str, offset: int) -> str | None:
         """What an object-like macro stands for as the name of a namespace."""
@@ -101,7 +109,7 @@ class Workbench:
         if self._bindings is None:
             unit = self.unit()
             reader = BindingReader(self.index, self.files, unit.macros, unit.preprocessor, self.builds.names_of)
-            self._bindings = self._keep(reader.read)
+            self._bindings = self._keep("bindings", Bindings, reader.read)
         return self._bindings
 
     def builds_at(self, path: str, terms: tuple[str, ...]) -> tuple[str, ...] | None:

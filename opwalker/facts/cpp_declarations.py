@@ -13,7 +13,7 @@ from opwalker.facts.cpp_brackets import flat, match_bracket, skip_blanks, split_
 from opwalker.facts.cpp_functions import function_entry
 from opwalker.facts.cpp_heads import FunctionHead, parse_function, strip_templates
 from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variable_of
-from opwalker.facts.cpp_text import Blanked, Conditionals, Group
+from opwalker.facts.cpp_text import Blanked, Conditionals
 from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, Variable
 
 ANONYMOUS = "(anonymous namespace)"
@@ -59,9 +59,8 @@ class Declarations:
         self.variables: list[Variable] = []
         self.invocations: list[Invocation] = []
 
-    def forget(self, groups: list[Group]) -> None:
-        """Drop everything: the file is read again with the branches of ``groups`` apart."""
-        del groups
+    def forget(self) -> None:
+        """Drop everything: the file is read again with more branches apart."""
         for entries in (self.functions, self.classes, self.enums, self.aliases, self.variables, self.invocations):
             entries.clear()
         self._seen.clear()
@@ -128,6 +127,12 @@ class Declarations:
     def loose(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
         """Text before a closing brace or the end of the file: macro uses without a semicolon."""
         start = self._peel(text, start, stop, scope)
+        use = _MACRO_USE.match(text, start, stop)
+        if use and use.group(2) and use.group(1) not in KEYWORDS:
+            close = match_bracket(text, use.end() - 1, stop)
+            if close > 0 and not text[close:stop].strip():
+                self._invocation(text, start, use.group(1), scope, stop)
+            return
         bare = _BARE_USE.match(text, start, stop)
         if bare:
             self._enter_invocation(bare.group(1), None, scope, bare.start(1), bare.end(1), 0, 0)

@@ -169,7 +169,7 @@ class _Reader:
         split = [g for g in self._conditionals.groups if g.start in self._split and g not in exclusive]
         if split:
             exclusive = sorted(exclusive + split, key=lambda g: g.start)
-            self._declarations.forget(split)
+            self._declarations.forget()
             self._text = self._select(exclusive, 0)
             self._scope(0, len(self._text), (), None, 0)
         passes = min(MAX_PASSES, max((max(2, len(g.branches)) for g in exclusive), default=1))

@@ -63,16 +63,22 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Blanked:
-    """``code``: comments blanked. ``plain``: strings' and characters' contents and directives blanked as well."""
+    """``code``: comments blanked. ``plain``: strings' and characters' contents and directives blanked as well.
+
+    ``made`` are ``(offset, line)`` of text behind the end of the file that macros made: each lies on one line.
+    """
 
     text: str
     code: str
     plain: str
     directives: tuple[Directive, ...]
     line_starts: tuple[int, ...]
+    made: tuple[tuple[int, int], ...] = ()
 
     def line(self, offset: int) -> int:
         """The 1-based line of an offset."""
+        if self.made and offset >= self.made[0][0]:
+            return self.made[bisect_right(self.made, (offset, 1 << 60)) - 1][1]
         return bisect_right(self.line_starts, offset)
 
 

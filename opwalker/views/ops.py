@@ -207,6 +207,10 @@ def hosts_of(workbench: Workbench, binding: Binding, arity: int | None) -> tuple
     unit = workbench.unit(build_for(workbench, binding))
     context = Context(binding.path, binding.path, binding.scope)
     found = unit.resolver.function(function.name, context, None, kernel=False).candidates
+    if not found and "::" in function.name:
+        # A method that the class inherits is bound by the derived class's name.
+        owner, _, method = function.name.rpartition("::")
+        found = unit.resolver.method(method, owner, context).candidates
     if len(found) > 1:
         wanted = function.arity if function.arity is not None else arity
         fitting = tuple(c for c in found if wanted is not None and len(c.function.parameters) == wanted)
