@@ -58,9 +58,7 @@ class _Writer:
         count, variadic = kind
         # Whether an empty variable argument counts as one is where compilers differ.
         total = count + (self.random.randint(0 if count == 0 else 1, 2) if variadic else 0)
-        arguments = [
-            self.argument(parameters, depth + 1) or ("p" if place >= count else "") for place in range(total)
-        ]
+        arguments = [self.argument(parameters, depth + 1) or ("p" if place >= count else "") for place in range(total)]
         separator = self.random.choice((", ", ",", ",\n  ", ", /* c , ) */ ") if source else (", ", ","))
         if source and total == 2 and self.chance(0.2):
             inside = f"{arguments[0]},\n#if 1\n{arguments[1]}\n#else\n garbage, (\n#endif\n"

@@ -1,0 +1,187 @@
+"""Preprocessor branches in the structure of a file: every variant is read, under its own condition."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opwalker.model.cpp import CppFacts
+from tests.facts.fragments import balanced_texts, texts
+from tests.trees import function, functions, scan_text
+
+LATER = "\nvoid later() {}\n"
+
+
+def variants(facts: CppFacts, name: str) -> list[tuple[tuple[str, ...], str]]:
+    """The conditions and parameter types of every function called ``name``."""
+    found = sorted((f for f in facts.functions if f.name == name), key=lambda f: f.offset)
+    return [(facts.conditions[f.condition], ", ".join(p.type for p in f.parameters)) for f in found]
+
+
+def test_whole_functions_in_branches() -> None:
+    text = "#ifdef A\nvoid f(int a) {}\n#elif B > 3\nvoid f(float a) {}\n#else\nvoid f() {}\n#endif"
+    facts = scan_text(text + LATER)
+    assert variants(facts, "f") == [
+        (("defined(A)",), "int"),
+        (("!defined(A)", "B > 3"), "float"),
+        (("!defined(A)", "!(B > 3)"), ""),
+    ]
+    assert variants(facts, "later") == [((), "")]
+
+
+def test_branches_that_each_open_the_same_body() -> None:
+    text = "#ifdef A\nvoid f(int a) {\n#else\nvoid f(float a, int b) {\n#endif\n  body();\n}"
+    facts = scan_text(text + LATER)
+    assert variants(facts, "f") == [(("defined(A)",), "int"), (("!defined(A)",), "float, int")]
+    ends = {f.end_line for f in facts.functions if f.name == "f"}
+    assert ends == {7}
+    assert function(facts, "later").line == 8
+
+
+def test_a_name_that_differs_by_branch() -> None:
+    text = "void\n#ifdef X\nf1\n#else\nf2\n#endif\n(int* a) {}"
+    facts = scan_text(text + LATER)
+    assert variants(facts, "f1") == [(("defined(X)",), "int*")]
+    assert variants(facts, "f2") == [(("!defined(X)",), "int*")]
+    assert functions(facts) == ["f1", "f2", "later"]
+
+
+def test_an_attribute_that_stands_under_a_condition() -> None:
+    text = "template <typename T>\n#if __CUDA_ARCH__ >= 800\n__launch_bounds__(256)\n#endif\n__global__ void k(T* a) {}"
+    facts = scan_text(text + LATER)
+    assert function(facts, "k").attributes == ("__launch_bounds__(256)",)
+    assert function(facts, "k").condition == 0
+
+
+def test_directives_in_a_parameter_list() -> None:
+    text = "void f(\n  int a,\n#if defined(A) && \\\n   defined(B)\n  int b,\n#endif\n  int c) {\n}"
+    facts = scan_text(text + LATER)
+    found = function(facts, "f")
+    assert [p.name for p in found.parameters] == ["a", "b", "c"]
+    assert (found.line, found.end_line) == (1, 8)
+
+
+BODIES = [
+    "#ifdef A\n  if (a) {\n#else\n  if (b) {\n#endif\n    x();\n  }",
+    "#ifdef A\n  if (a) {\n#endif\n    x();\n#ifdef A\n  }\n#endif",
+    "  if (x) {\n    a();\n#ifdef A\n  } else if (y) {\n    b();\n#endif\n  } else {\n  c();\n  }",
+    "#if A\n  f(a,\n#else\n  f(b,\n#endif\n  c);",
+    "#if A\n  for (;;) {\n#elif B\n  while (1) {\n#else\n  {\n#endif\n  x();\n  }",
+    "#ifndef A\n  if (y) {\n#endif\n  x();\n#ifndef A\n  }\n#endif",
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_branches_that_split_the_blocks_of_a_body(body: str) -> None:
+    facts = scan_text(f"void f() {{\n{body}\n}}{LATER}")
+    assert functions(facts) == ["f", "later"]
+    assert function(facts, "f").end_line == body.count("\n") + 3
+    assert not facts.problems
+
+
+def test_a_scope_that_is_opened_and_closed_under_the_same_condition() -> None:
+    text = '#ifdef __cplusplus\nextern "C" {\n#endif\nvoid f(int a);\nvoid g(int a) {}\n#ifdef __cplusplus\n}\n#endif'
+    assert functions(scan_text(text + LATER)) == ["g", "later"]
+
+
+def test_code_that_is_switched_off() -> None:
+    facts = scan_text("#if 0\nvoid dead( {\n#endif" + LATER)
+    assert functions(facts) == ["later"]
+    facts = scan_text("#if 0\nvoid dead() {}\n#endif" + LATER)
+    assert variants(facts, "dead") == [(("0",), "")]
+
+
+def test_a_macro_that_is_defined_and_used_in_a_class() -> None:
+    text = "struct A {\n#define X(n) int n;\nX(a)\nX(b)\n#undef X\nvoid f() {}\n};" + LATER
+    facts = scan_text(text)
+    assert functions(facts) == ["A::f", "later"]
+    assert [i.arguments for i in facts.invocations] == [("a",), ("b",)]
+
+
+def test_namespaces_under_a_condition() -> None:
+    text = "#ifdef A\nnamespace a {\nvoid f() {}\n}\n#else\nnamespace b {\nvoid f() {}\n}\n#endif" + LATER
+    facts = scan_text(text)
+    assert functions(facts) == ["a::f", "b::f", "later"]
+    assert [c for c, _ in variants(facts, "f")] == [("defined(A)",), ("!defined(A)",)]
+
+
+def test_a_condition_holds_for_everything_below_it() -> None:
+    text = "#ifdef A\nstruct S { void m() {} };\nenum E { P };\nusing T = int;\nint v;\nUSE(x);\n#define M 1\n#endif\n"
+    facts = scan_text(text)
+    for entries in (
+        facts.functions,
+        facts.classes,
+        facts.enums,
+        facts.aliases,
+        facts.variables,
+        facts.invocations,
+        facts.macros,
+    ):
+        assert [facts.conditions[entry.condition] for entry in entries] == [("defined(A)",)]
+
+
+def test_an_include_guard_is_no_condition_of_what_it_guards() -> None:
+    facts = scan_text("#ifndef A_H\n#define A_H\nvoid f() {}\n#ifdef B\nvoid g() {}\n#endif\n#endif\n", "a.h")
+    assert variants(facts, "f") == [((), "")]
+    assert variants(facts, "g") == [(("defined(B)",), "")]
+
+
+def test_a_brace_that_is_never_closed_is_a_problem_with_its_size() -> None:
+    text = "void f() { if (x) {\n}\n"
+    facts = scan_text(text)
+    assert [p.kind for p in facts.problems] == ["unbalanced"]
+    assert facts.unread == len(text) - text.index("{")
+    assert functions(facts) == ["f"]
+
+
+def test_nesting_beyond_every_real_file_is_a_problem() -> None:
+    facts = scan_text("namespace a {\n" * 1000 + "}\n" * 1000)
+    assert "too-deep" in {p.kind for p in facts.problems}
+
+
+@settings(max_examples=300, deadline=None)
+@given(before=balanced_texts())
+def test_no_garbage_loses_a_later_function(before: str) -> None:
+    facts = scan_text(f"{before}\n;\nvoid later(int a) {{}}\n")
+    assert "later" in {f.name for f in facts.functions if f.is_definition}
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=texts())
+def test_nothing_makes_the_scan_raise(text: str) -> None:
+    facts = scan_text(text)
+    for entry in (*facts.functions, *facts.invocations):
+        assert 0 <= entry.offset < max(1, len(text))
+        assert entry.body_start <= entry.body_end <= len(text)
+        assert 1 <= entry.line <= entry.end_line <= facts.line_count
+        assert 0 <= entry.condition < len(facts.conditions)
+    assert 0 <= facts.unread <= len(text) * 6
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=texts())
+def test_a_scan_is_the_same_each_time(text: str) -> None:
+    assert scan_text(text) == scan_text(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    heads=st.lists(
+        st.sampled_from(("void {}(int a)", "template <typename T> T {}(T a, int b)", "__global__ void {}()")),
+        min_size=1,
+        max_size=6,
+    ),
+    gap=st.sampled_from(
+        ("\n", "\n// c {\n", "\n#define X {\n", "\n#if A\n#endif\n", "\nMACRO(x)\n", "\nint v = 3;\n", " ")
+    ),
+)
+def test_every_function_is_found_at_its_place(heads: list[str], gap: str) -> None:
+    pieces = [head.format(f"fn{number}") + " { if (x) { y(); } }" for number, head in enumerate(heads)]
+    text = gap.join(pieces)
+    facts = scan_text(text)
+    assert functions(facts) == [f"fn{number}" for number in range(len(heads))]
+    for number, found in enumerate(sorted(facts.functions, key=lambda f: f.offset)):
+        assert text.startswith(f"fn{number}(", found.offset)
+        assert found.line == text.count("\n", 0, found.offset) + 1
+        assert text[found.body_start : found.body_end] == "{ if (x) { y(); } }"
