@@ -331,18 +331,8 @@ class Declarations:
         """``typedef struct {…} Name;`` names the class behind its body."""
         word = re.match(r"\s*(\w+)\s*\Z", text[close:stop])
         if word and text[head.start : head.start + 7] == "typedef" and not head.name and self._new(close, "alias"):
-            self.aliases.append(
-                Alias(
-                    "type",
-                    word.group(1),
-                    head.scope,
-                    word.group(1),
-                    None,
-                    close,
-                    self._blanked.line(close),
-                    self._conditionals.at(close),
-                )
-            )
+            line, condition = self._blanked.line(close), self._conditionals.at(close)
+            self.aliases.append(Alias("type", word.group(1), head.scope, word.group(1), None, close, line, condition))
 
     def close_body(self, head: Head, brace: int, close: int) -> None:
         """Give a function or block the body that was just measured."""
