@@ -9,6 +9,7 @@ the span can evaluate to counts, whatever the branch.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame
@@ -172,8 +173,12 @@ class KernelFinder:
             root = frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
             inner = self._bodies.of(candidate, root)
             held = Frame(candidate, root, frame.steps, {}, dict(frame.types))
+            found: dict[tuple, KernelRef] = {}
             for span in inner.facts.returns:
-                self._collect(inner, span, held, out, seen, depth + 1)
+                self._collect(inner, span, held, found, seen, depth + 1)
+            lacking = bool(self._bodies.missing_includes(inner))
+            for reference in found.values():
+                self._add(out, replace(reference, certain=False) if lacking else reference)
 
     def _table(self, name: str, body: Body, frame: Frame, out: dict, depth: int) -> None:
         """A variable at namespace or class level whose initialiser names kernels."""

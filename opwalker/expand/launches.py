@@ -163,7 +163,7 @@ class LaunchReader:
             style,
             *configuration,
             steps,
-            "matched" if len(distinct) == 1 else "possible",
+            "matched" if len(distinct) == 1 and all(k.certain for k in found) else "possible",
             use,
             tuple(e.name for e in chain),
             arguments,

@@ -16,8 +16,10 @@ from opwalker.expand.made import MadeFile, read_made
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.reach import Follower
 from opwalker.expand.resolve import Resolver
+from opwalker.facts.cpp_heads import parse_parameters
 from opwalker.link.index import Index
 from opwalker.model.build import Define
+from opwalker.model.cpp import Function, Parameter
 
 #: ``keep(question, type of the answer, how to find it)``.
 Keep = Callable[[str, Any, Callable[[], Any]], Any]
@@ -78,6 +80,7 @@ class Workbench:
         self._bindings: Bindings | None = None
         self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
+        index.parameters = self._parameters
         unit = self.unit()
         for made in keep(
             "made", tuple[MadeFile, ...], lambda: read_made(index, self.files, unit.macros, unit.preprocessor)
@@ -96,6 +99,13 @@ class Workbench:
         choice = self.unit().macros.lookup(name, path, offset, path)
         text = (choice.event.body or "").strip() if choice and choice.event.parameters is None else ""
         return text if text.isidentifier() else None
+
+    def _parameters(self, path: str, function: Function) -> tuple[Parameter, ...]:
+        """The parameters of a function with the macros among them expanded; each at the place of the whole list."""
+        start, end = function.parameters[0].offset, function.parameters[-1].end
+        text = self.unit().preprocessor.span(path, start, end, path).full
+        found = parse_parameters(text, 0, len(text))
+        return tuple(Parameter(kind, name, default, end, end) for kind, name, default, _, _ in found)
 
     def unit(self, build: str | None = None) -> Unit:
         """The tools for a build; the one that was asked for by default."""

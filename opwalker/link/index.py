@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from opwalker.model.cpp import CppFacts, Function
+from opwalker.model.cpp import CppFacts, Function, Parameter
 
 
 class FactStore(Protocol):
@@ -54,6 +54,8 @@ class Index:
         self._made_kinds: dict[str, set[str]] = {}
         #: Gives the name that a macro stands for where it is used as a scope (``namespace NAME {``), or None.
         self.scope_name: Callable[[str, str, int], str | None] | None = None
+        #: Gives the parameters of a function whose list holds a macro, expanded.
+        self.parameters: Callable[[str, Function], tuple[Parameter, ...]] | None = None
 
     def facts(self, path: str) -> CppFacts | None:
         """The facts of a file; None for a path that is not in the tree."""
@@ -64,29 +66,29 @@ class Index:
         return self._facts[path]
 
     def _renamed(self, path: str, facts: CppFacts) -> CppFacts:
-        """The facts with scopes that are macros spelt by what the macros stand for."""
+        """The facts with macros in scopes and parameter lists spelt by what they stand for."""
         macros = self.names_of_kind("macro")
-        if not any(part in macros for entries in (facts.functions, facts.classes) for e in entries for part in e.scope):
-            return facts
+        changed: dict[str, tuple] = {}
+        for name in ("functions", "classes", "enums", "aliases", "variables", "invocations"):
+            entries = getattr(facts, name)
+            if any(part in macros for item in entries for part in item.scope):
+                changed[name] = tuple(self._in_scope(path, item, macros) for item in entries)
+        if self.parameters is not None:
+            functions = changed.get("functions", facts.functions)
+            if any(not p.name and p.type in macros for f in functions for p in f.parameters):
+                changed["functions"] = tuple(
+                    replace(f, parameters=self.parameters(path, f))
+                    if any(not p.name and p.type in macros for p in f.parameters)
+                    else f
+                    for f in functions
+                )
+        return replace(facts, **changed) if changed else facts
 
-        def entry(item):
-            if not any(part in macros for part in item.scope):
-                return item
-            return replace(
-                item,
-                scope=tuple(
-                    (self.scope_name(path, part, item.offset) or part) if part in macros else part
-                    for part in item.scope
-                ),
-            )
-
-        return replace(
-            facts,
-            **{
-                name: tuple(entry(item) for item in getattr(facts, name))
-                for name in ("functions", "classes", "enums", "aliases", "variables", "invocations")
-            },
-        )
+    def _in_scope(self, path: str, item, macros: frozenset[str]):
+        if not any(part in macros for part in item.scope):
+            return item
+        names = ((self.scope_name(path, p, item.offset) or p) if p in macros else p for p in item.scope)
+        return replace(item, scope=tuple(names))
 
     def names_of_kind(self, kind: str) -> frozenset[str]:
         """All names of a kind, for a quick no."""

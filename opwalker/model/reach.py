@@ -12,11 +12,15 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class KernelRef:
-    """A kernel that an expression can mean: where it is defined, and its template arguments as written there."""
+    """A kernel that an expression can mean: where it is defined, and its template arguments as written there.
+
+    ``certain`` is false where a part of the source that decides is missing.
+    """
 
     path: str
     function: Function
     template_arguments: tuple[str, ...]
+    certain: bool = True
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ import re
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.reach import Reach
-from opwalker.model.walk import Ownership, PlaceFact
+from opwalker.model.walk import Ownership, PlaceFact, Terminal
 from opwalker.views.host import body_facts
 
 _ALLOCATION = re.compile(
@@ -20,6 +20,11 @@ _FREE = re.compile(
 _CALLBACK = re.compile(
     r"(?:cuda|hip)(?:LaunchHostFunc|StreamAddCallback)\Z|cuLaunchHostFunc\Z|Py_?(?:ObjectCall\w*|Object_Call\w*)\Z|PyObject_Call\w*\Z|from_blob\Z"
 )
+
+
+def is_allocation(terminal: Terminal) -> bool:
+    """Whether a terminal only makes a tensor or memory."""
+    return terminal.kind == "memory" and bool(_ALLOCATION.match(terminal.name.replace(".", "::").rsplit("::", 1)[-1]))
 
 
 def ownership_of(workbench: Workbench, unit: Unit, reach: Reach, root: str) -> Ownership:

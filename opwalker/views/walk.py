@@ -33,7 +33,7 @@ from opwalker.views.dispatch import dispatches
 from opwalker.views.host import body_facts, read_host
 from opwalker.views.kernel import read_kernel
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
-from opwalker.views.ownership import ownership_of
+from opwalker.views.ownership import is_allocation, ownership_of
 
 
 class WalkView:
@@ -165,6 +165,9 @@ class WalkView:
                         self._root_of(reference.path, site.steps[-1].file),
                     )
         terminals = list(reach.terminals)
+        if launches or any(not is_allocation(t) for t in terminals):
+            # An allocation is no end of a path that goes on; ownership lists it.
+            terminals = [t for t in terminals if not is_allocation(t)]
         if not launches and not terminals and not reach.gaps and base.host is not None:
             terminals.append(Terminal("host", base.host.name, base.host.file, base.host.line))
         return replace(
