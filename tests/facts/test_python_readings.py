@@ -99,8 +99,10 @@ def both(text: str, watch: tuple[str, ...]) -> tuple[PyFacts, PyFacts] | None:
 
 def told(found: PyFacts) -> tuple[object, ...]:
     """What the linker goes by: uses, calls, and where their functions stand."""
-    used = {one.function for one in (*found.op_calls, *found.calls)}
-    functions = {(one.qualname, one.line, one.method_of) for one in found.functions if one.qualname in used}
+    functions = set()
+    for made in (*found.op_calls, *found.calls):
+        around = [one for one in found.functions if one.qualname == made.function and one.line <= made.line]
+        functions.add(max(((one.line, one.qualname, one.method_of) for one in around), default=None))
     calls = sorted({(one.line, one.callee, one.function or "") for one in found.calls})
     uses = sorted({(one.line, one.op, one.function or "", one.called) for one in found.op_calls})
     return uses, calls, functions
