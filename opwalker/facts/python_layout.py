@@ -28,8 +28,10 @@ _HIDING = re.compile(
 _FEW_LINES = 60
 _LINE_END = re.compile(r"\n")
 _NAME = re.compile(r"[ \t]*(\w+)")
-#: The colon that ends a signature; what follows on its line is a comment at most.
-SIGNATURE_END = re.compile(r"(?<=[\w\)\]\"'.]):(?=[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))")
+#: What counts on the way to the colon that ends the head of a definition.
+_HEAD_TOKEN = re.compile(
+    r"""[()\[\]{}:]|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|\#[^\n]*""", re.DOTALL
+)
 
 
 class Head(NamedTuple):
@@ -59,6 +61,7 @@ class Layout:
         self.heads = self._find_heads()
         self._head_starts = [head.start for head in self.heads]
         self._ends: dict[int, int] = {}
+        self._colons: dict[int, int] = {}
         self._lines: list[int] | None = None
         self._asked = 0
 
@@ -152,6 +155,23 @@ class Layout:
         self._ends[head.start] = end
         return end
 
+    def signature_end(self, head: Head) -> int:
+        """The place of the colon that ends the head of a definition, -1 where there is none."""
+        known = self._colons.get(head.start)
+        if known is None:
+            known, depth = -1, 0
+            for token in _HEAD_TOKEN.finditer(self.text, head.start + head.indent, self.end_of(head)):
+                sign = token.group()
+                if sign in "([{":
+                    depth += 1
+                elif sign in ")]}":
+                    depth -= 1
+                elif sign == ":" and depth <= 0:
+                    known = token.start()
+                    break
+            self._colons[head.start] = known
+        return known
+
     def around(self, place: int) -> list[Head]:
         """The definitions around ``place``, innermost first."""
         found: list[Head] = []
@@ -205,10 +225,10 @@ class Layout:
             if keep(head):
                 continue
             end = self.end_of(head)
-            close = SIGNATURE_END.search(text, head.start, end) if sign(head) else None
-            if close is not None:
-                parts.append(f"{text[place : close.start() + 1]} pass")
-                lines = text.count("\n", close.start() + 1, end)
+            colon = self.signature_end(head) if sign(head) else -1
+            if colon >= 0:
+                parts.append(f"{text[place : colon + 1]} pass")
+                lines = text.count("\n", colon + 1, end)
             else:
                 parts.append(f"{text[place : head.start + head.indent]}def {head.name}(): pass")
                 lines = text.count("\n", head.start, end)

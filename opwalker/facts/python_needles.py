@@ -33,9 +33,11 @@ _FARTHEST_BACK = 400
 LIBRARY_USE = re.compile(
     r"\.(?:define|impl|fallback|_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)[ \t]*\("
 )
-DEFINED_USE = re.compile(r"\.(?:_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)\b")
+DEFINED_USE = re.compile(
+    r"\.(?:(?:_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)\b|(?:define|impl)\(\s*[\"'])"
+)
 #: Words without which ``DEFINED_USE`` cannot match; looking for them first is far quicker.
-_DEFINED_WORDS = ("register_fake", "register_kernel", "register_autograd", "impl_abstract")
+_DEFINED_WORDS = ("register_fake", "register_kernel", "register_autograd", "impl_abstract", ".define(", ".impl(")
 _LOOKED_UP = re.compile(r"\bgetattr\(\s*(getattr\(\s*)?\Z")
 _OPEN_NAME = re.compile(r"torch\.ops[\w.]*\s*,\s*(?![\"'])")
 _SELF_USE = re.compile(r"\b(?:self|cls)\.(\w+)")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from opwalker.facts.python_layout import SIGNATURE_END, Head, Layout
+from opwalker.facts.python_layout import Head, Layout
 from opwalker.facts.python_needles import CALLED, Needles, is_word, occurrences
 from opwalker.model.python import PyCall, PyClass, PyFunction, PyOpCall
 
@@ -57,7 +57,6 @@ class Quick:
         self.functions: dict[int, PyFunction] = {}
         self.classes: dict[int, PyClass] = {}
         self._tokens: tuple[int, list[tuple[int, int]]] = (-1, [])
-        self._signatures: dict[int, int] = {}
         self._checked: set[tuple[int, str]] = set()
 
     def read(self) -> bool:
@@ -162,7 +161,7 @@ class Quick:
     def _in_signature(self, place: int) -> bool:
         """Whether a place stands in the head of the innermost definition around it."""
         around = self.layout.around(place)
-        return bool(around) and self._signature_end(around[0]) >= place
+        return bool(around) and self.layout.signature_end(around[0]) >= place
 
     def _binds(self, before: str, after: int) -> bool:
         """Whether a name between ``before``, which starts its line, and ``after`` may be bound there."""
@@ -177,16 +176,9 @@ class Quick:
     def _around(self, place: int) -> list[Head]:
         """The definitions around a place; what stands in a signature belongs outside."""
         around = self.layout.around(place)
-        while around and self._signature_end(around[0]) >= place:
+        while around and self.layout.signature_end(around[0]) >= place:
             around = around[1:]
         return around
-
-    def _signature_end(self, head: Head) -> int:
-        end = self._signatures.get(head.start)
-        if end is None:
-            close = SIGNATURE_END.search(self.text, head.start, self.layout.end_of(head))
-            end = self._signatures[head.start] = close.start() if close is not None else -1
-        return end
 
     def _function_of(self, around: list[Head]) -> str | None:
         """The qualname of the innermost function, which is noted with the class that it stands in."""

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 
 from opwalker.facts import python_steps
-from opwalker.facts.python_layout import SIGNATURE_END, Head, Layout
+from opwalker.facts.python_layout import Head, Layout
 from opwalker.facts.python_light import located_imports
 from opwalker.facts.python_needles import Needles, getters, occurrences
 from opwalker.facts.python_ops import OpReader
@@ -286,8 +286,8 @@ class Reader:
         end = self.layout.end_of(head)
         text = self.layout.text
         start = head.start + head.indent
-        close = SIGNATURE_END.search(text, start, end)
-        tree = Tree(f"{text[start : close.end()]} pass\n") if close else Tree(text[start:end])
+        colon = self.layout.signature_end(head)
+        tree = Tree(f"{text[start : colon + 1]} pass\n") if colon >= 0 else Tree(text[start:end])
         if tree.faulty:
             tree = Tree(text[start:end])
         definition = next((node for node in tree.root.named_children if node.type == "function_definition"), None)

@@ -79,6 +79,10 @@ class Scope:
         return self._steps
 
 
+#: What is asked of a name: ``(kind, what follows the name, whether as an attribute of its module too)``.
+_Ask = tuple[str, str, bool]
+
+
 class _Wanted:
     """Names that other files should look for, and the entries that this makes for each of them.
 
@@ -91,14 +95,19 @@ class _Wanted:
         self._modules = modules
         self.entries: dict[str, set[str]] = {}
         self.functions: set[Node] = set()
-        self._names: dict[str, dict[str, set[tuple[str, str]]]] = {}
-        self._done: dict[str, dict[str, set[tuple[str, str]]]] = {}
+        self._names: dict[str, dict[str, set[_Ask]]] = {}
+        self._done: dict[str, dict[str, set[_Ask]]] = {}
 
-    def name(self, path: str, name: str, kind: str, tail: str = "") -> None:
-        """Ask every file that can see the module-level ``name`` of ``path`` to look for it."""
-        if (kind, tail) in self._done.get(path, {}).get(name, ()):
-            return
-        self._names.setdefault(path, {}).setdefault(name, set()).add((kind, tail))
+    def name(self, path: str, name: str, kind: str, tail: str = "", again: bool = False) -> None:
+        """Ask every file that can see the module-level ``name`` of ``path`` to look for it.
+
+        ``again`` marks a name that ``path`` only imports. As an attribute of the module it is looked for where the
+        module is a package: that is how names are handed on.
+        """
+        through_module = not again or path.endswith("__init__.py")
+        ask = (kind, tail, through_module)
+        if ask not in self._done.get(path, {}).get(name, ()):
+            self._names.setdefault(path, {}).setdefault(name, set()).add(ask)
 
     def definition(self, path: str, name: str) -> None:
         """Ask ``path`` for the definition of one of its own names."""
@@ -114,7 +123,7 @@ class _Wanted:
             for importer, bound in self._modules.importers(path):
                 self._spread_to(importer, bound, asked)
 
-    def _spread_to(self, importer: str, bound: Bound, asked: Mapping[str, set[tuple[str, str]]]) -> None:
+    def _spread_to(self, importer: str, bound: Bound, asked: Mapping[str, set[_Ask]]) -> None:
         if bound.name is None:
             self._spread_to_module(importer, bound, asked)
             return
@@ -122,23 +131,23 @@ class _Wanted:
         if bound.name == "*":
             names = [name for name in asked if not name.startswith("_")]
         for name in names:
-            for kind, tail in asked.get(name, ()):
+            for kind, tail, _ in asked.get(name, ()):
                 alias = name if bound.name == "*" else bound.alias
                 if kind == "module":
                     self._enter(importer, f"call:{alias}.*")
                 else:
                     self._enter(importer, f"{kind}:{alias}{tail}")
-                self.name(importer, alias, kind, tail)
+                self.name(importer, alias, kind, tail, again=True)
 
-    def _spread_to_module(self, importer: str, bound: Bound, asked: Mapping[str, set[tuple[str, str]]]) -> None:
-        kinds = {kind for tails in asked.values() for kind, _ in tails}
+    def _spread_to_module(self, importer: str, bound: Bound, asked: Mapping[str, set[_Ask]]) -> None:
+        kinds = {kind for asks in asked.values() for kind, _, through_module in asks if through_module}
         if "call" in kinds or "module" in kinds:
             self._enter(importer, f"call:{bound.alias}.*")
             if "." not in bound.alias:
-                self.name(importer, bound.alias, "module")
+                self.name(importer, bound.alias, "module", again=True)
         if "reg" in kinds:
-            for name, tails in asked.items():
-                if any(kind == "reg" for kind, _ in tails):
+            for name, asks in asked.items():
+                if any(kind == "reg" for kind, _, _ in asks):
                     self._enter(importer, f"reg:{bound.alias}.{name}")
 
     def _enter(self, path: str, entry: str) -> None:
