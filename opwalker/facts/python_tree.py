@@ -57,6 +57,7 @@ def plain(node: Node) -> str:
 
 
 def line_of(node: Node) -> int:
+    """The 1-based line of the node's first character."""
     return int(node.start_point[0]) + 1
 
 
@@ -158,6 +159,7 @@ def place_of(node: Node) -> Place:
 
 
 def name_of(definition: Node) -> str:
+    """The name of a function or class."""
     name = definition.child_by_field_name("name")
     return text_of(name) if name is not None else "?"
 

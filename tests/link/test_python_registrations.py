@@ -25,7 +25,10 @@ def told(op: Op) -> tuple[object, ...]:
     )
 
 
-HEAD = "import torch\nfrom torch import Tensor\nfrom torch.library import Library, custom_op, define, impl, register_fake\n"
+HEAD = """import torch
+from torch import Tensor
+from torch.library import Library, custom_op, define, impl, register_fake
+"""
 
 FORMS = {
     "library": (

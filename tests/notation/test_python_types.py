@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,7 +45,5 @@ def test_what_is_no_type(text: str) -> None:
 
 @given(st.text(alphabet="abOptional[]|,.() '\"#\n", max_size=60))
 def test_any_text_is_a_type_or_is_refused(text: str) -> None:
-    try:
+    with contextlib.suppress(NotAType):
         assert isinstance(parse_type(text), PyType)
-    except NotAType:
-        pass
