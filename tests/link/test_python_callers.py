@@ -83,8 +83,7 @@ IMPORTING = {
     "inside the function": ("def f(k):\n    from pkg._ops import reshape\n    reshape(k)\n", "reshape"),
     "package attribute": ("import pkg\ndef f(k): pkg.exported(k)\n", "pkg.exported"),
     "one of two branches": (
-        "if x:\n    from pkg import _ops as ops\nelse:\n    from pkg._other import kit as ops\n"
-        "def f(k): ops.reshape(k)\n",
+        "if x:\n  from pkg import _ops as ops\nelse:\n  from pkg._other import kit as ops\ndef f(k): ops.reshape(k)\n",
         "ops.reshape",
     ),
 }
