@@ -1,7 +1,7 @@
 """The short form of an answer, in which expectations are written: one line a fact, every one with its place.
 
-Comes in: a document of ``--json`` (``walk``, ``ops`` or ``kernels``). Goes out: text. It keeps what a reader follows (who
-calls what, where it stands, what is launched and how) and leaves out what is told about each function on the way.
+Comes in: a document of ``--json`` (``walk``, ``ops`` or ``kernels``). Goes out: text. It keeps what a reader follows
+(who calls what, where it stands, what is launched and how) and leaves out what is told about each function on the way.
 """
 
 from __future__ import annotations
