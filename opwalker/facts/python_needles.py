@@ -217,7 +217,8 @@ class Finder:
         self.layout = layout
         self.text = layout.text
         self.needles = needles
-        self._seen: set[tuple[str, str]] = set()
+        #: How many levels a name was followed; one that is met again with more of them is followed again.
+        self._followed: dict[tuple[str, str], int] = {}
 
     def find(self) -> None:
         """Fill in all places, callers and helpers inside the file followed."""
@@ -275,9 +276,9 @@ class Finder:
 
     def _callers(self, name: str, attribute: bool, levels: int) -> None:
         key = (name, "method" if attribute else "name")
-        if key in self._seen:
+        if self._followed.get(key, -1) >= levels:
             return
-        self._seen.add(key)
+        self._followed[key] = levels
         (self.needles.methods if attribute else self.needles.names).add(name)
         for at in occurrences(self.text, name, attribute):
             if (self.text[at - 1 : at] == ".") != attribute:
@@ -362,9 +363,9 @@ class Finder:
                 self._result(found.group(1), bool(around))
             elif found and "," not in found.group(1) and "." not in found.group(1):
                 name = found.group(1)
-        if name is None or not levels or (name, "registrar") in self._seen:
+        if name is None or self._followed.get((name, "registrar"), 0) >= levels:
             return
-        self._seen.add((name, "registrar"))
+        self._followed[name, "registrar"] = levels
         needles.registrars.add(name)
         for at in occurrences(self.text, name):
             if not self.text.endswith(("def ", "class "), 0, at):
@@ -378,9 +379,9 @@ class Finder:
 
     def _keep_method_flow(self, method: Head, owner: Head) -> None:
         """Keep what a registering method relies on: the constructor and the methods it reads through ``self``."""
-        if (str(method.start), "flow") in self._seen:
+        if (str(method.start), "flow") in self._followed:
             return
-        self._seen.add((str(method.start), "flow"))
+        self._followed[str(method.start), "flow"] = 1
         text = self.text[method.start : self.layout.end_of(method)]
         wanted = {"__init__", *_SELF_USE.findall(text)}
         end = self.layout.end_of(owner)

@@ -147,7 +147,7 @@ class _Wanted:
                 self.name(importer, bound.alias, "module", again=True)
         if "reg" in kinds:
             for name, asks in asked.items():
-                if any(kind == "reg" for kind, _, _ in asks):
+                if any(kind == "reg" and through_module for kind, _, through_module in asks):
                     self._enter(importer, f"reg:{bound.alias}.{name}")
 
     def _enter(self, path: str, entry: str) -> None:

@@ -273,3 +273,17 @@ def test_the_same_input_gives_the_same_order() -> None:
     orders = [Tree(dict(sorted(files.items(), reverse=turn))).callers("_K::reshape") for turn in (False, True)]
     assert orders[0] == orders[1]
     assert [one[2] for one in orders[0] if one[0] == 1] == [3, 4, 5]
+
+
+def test_levels_inside_a_file_do_not_depend_on_what_is_met_first() -> None:
+    text = """
+    import torch
+    def a(x): return torch.ops.k.f(x)
+    def b(x): return a(x)
+    def c(x): return b(x)
+    def d(x): return torch.ops.k.g(c(x))
+    def e(x): return d(x)
+    """
+    found = tree(m=text)
+    assert [(one[0], one[3]) for one in found.callers("k::f")] == [(0, "a"), (1, "b"), (2, "c")]
+    assert [(one[0], one[3]) for one in found.callers("k::g")] == [(0, "d"), (1, "e")]
