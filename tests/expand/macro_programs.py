@@ -56,9 +56,12 @@ class _Writer:
         if kind is None or self.chance(0.15):
             return name
         count, variadic = kind
-        # Whether an empty variable argument counts as one is where compilers differ.
         total = count + (self.random.randint(0 if count == 0 else 1, 2) if variadic else 0)
-        arguments = [self.argument(parameters, depth + 1) or ("p" if place >= count else "") for place in range(total)]
+        # A variable argument that is there and empty is where compilers differ: it begins with something that stays.
+        arguments = [
+            f"q {self.argument((), depth + 1)}" if place >= count else self.argument(parameters, depth + 1)
+            for place in range(total)
+        ]
         separator = self.random.choice((", ", ",", ",\n  ", ", /* c , ) */ ") if source else (", ", ","))
         if source and total == 2 and self.chance(0.2):
             inside = f"{arguments[0]},\n#if 1\n{arguments[1]}\n#else\n garbage, (\n#endif\n"
@@ -125,6 +128,8 @@ class _Writer:
 
     def program(self) -> Program:
         lines = [f"#define FLAG {self.random.randint(0, 1)}", f"#define OTHER {self.random.randint(1, 5)}"]
+        # A use before any definition may mean one that another file gives: here nothing is meant.
+        lines += [f"#undef {name}" for name in NAMES]
         headers = {}
         for name in ("one", "two"):
             inside = self.definitions(self.random.randint(0, 2), HEADER_CONDITIONS)

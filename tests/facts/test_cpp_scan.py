@@ -35,9 +35,8 @@ SIGNATURES = [
     ("void f(int a) __attribute__((noinline)) {}", "void f(int a)"),
     ("static inline int const f(int const a) { return a; }", "int const f(int const a)"),
     (
-        "template <typename T>\ntypename std::enable_if<(sizeof(T) > 2) && std::is_same<T, float>::value, void>::type\n"
-        "f(T* a, int b) {}",
-        "typename std::enable_if<(sizeof(T) > 2) && std::is_same<T, float>::value, void>::type f(T* a, int b)",
+        "template <typename T>\nstd::enable_if<(sizeof(T) > 2) && A<T>::value, void>::type\nf(T* a, int b) {}",
+        "std::enable_if<(sizeof(T) > 2) && A<T>::value, void>::type f(T* a, int b)",
     ),
     (
         "template <typename T> std::enable_if_t<std::is_same_v<T, int>, void> f(T a) {}",
