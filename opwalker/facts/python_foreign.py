@@ -16,9 +16,11 @@ from opwalker.model.python import PyForeign
 _LOADER = re.compile(r"\b(?:CDLL|WinDLL|OleDLL|PyDLL|LoadLibrary)[ \t]*\(")
 _BOUND = re.compile(r"[ \t]*((?:self\.|cls\.)?\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)")
 _USE = re.compile(r"\.([A-Za-z_]\w*)|\[[ \t]*[\"'](\w+)[\"'][ \t]*\]")
+_GETATTR = re.compile(r"\bgetattr\(\s*(?:self\.|cls\.)?\Z")
 _NAMED = re.compile(r"[ \t]*,[ \t]*[\"'](\w+)[\"']")
-_TABLE_NAME = re.compile(r"\b[A-Za-z_]\w*\([ \t\r\n]*[\"']([A-Za-z_]\w*)[\"']")
-_LOOKED_UP = re.compile(r"\bgetattr\([ \t]*((?:self\.|cls\.)?\w+)[ \t]*,[ \t]*(?![\"'])")
+#: A row of a table of functions: a record made with the name first.
+_ROW = re.compile(r"\b[A-Z]\w*\([ \t\r\n]*[\"']([A-Za-z_]\w*)[\"']")
+_LOOKED_UP = re.compile(r"\bgetattr\(\s*((?:self\.|cls\.)?\w+)\s*,\s*(?![\"'])")
 _OWN = frozenset({"argtypes", "restype", "errcheck", "_handle", "_name"})
 
 
@@ -33,33 +35,34 @@ def foreign_names(layout: Layout) -> tuple[PyForeign, ...]:
     if not may_be_foreign(text):
         return ()
     found: dict[tuple[int, str], PyForeign] = {}
-    libraries: set[str] = set()
+    libraries: set[str] = set()  # by the last word: ``lib`` for ``lib`` and for ``self.lib``
     for loader in _LOADER.finditer(text):
         bound = _BOUND.match(text, text.rfind("\n", 0, loader.start()) + 1, loader.start())
         if bound:
-            libraries.add(bound.group(1))
+            libraries.add(bound.group(1).rpartition(".")[2])
     for library in libraries:
-        for at in occurrences(text, library):
+        for at in occurrences(text, library, attribute=True):
             used = _USE.match(text, at + len(library))
             if used:
                 _add(layout, found, at, used.group(1) or used.group(2))
-            elif text.endswith("getattr(", 0, at):
+            elif _GETATTR.search(text, max(0, at - 60), at):
                 named = _NAMED.match(text, at + len(library))
                 if named:
                     _add(layout, found, at, named.group(1))
-    if libraries and "getattr(" in text and libraries & {match.group(1) for match in _LOOKED_UP.finditer(text)}:
-        for match in _TABLE_NAME.finditer(text):
-            if any(head.is_class for head in layout.around(match.start())):
-                _add(layout, found, match.start(1), match.group(1))
+    looked_up = _LOOKED_UP.finditer(text) if libraries and "getattr(" in text else ()
+    if any(match.group(1).rpartition(".")[2] in libraries for match in looked_up):
+        for match in _ROW.finditer(text):
+            around = layout.around(match.start())
+            if not around or around[0].is_class:
+                _add(layout, found, match.start(), match.group(1))
     return tuple(found[key] for key in sorted(found))
 
 
 def _add(layout: Layout, found: dict[tuple[int, str], PyForeign], place: int, name: str) -> None:
-    start = layout.text.rfind("\n", 0, place) + 1
-    if name in _OWN or layout.in_string(place) or "#" in layout.text[start:place]:
+    if name in _OWN or layout.token_at(place) is not None:
         return
     around = layout.around(place)
     inner = next((at for at, head in enumerate(around) if not head.is_class), None)
     function = ".".join(head.name for head in reversed(around[inner:])) if inner is not None else None
-    line = layout.text.count("\n", 0, place) + 1
+    line = layout.line_of(place)
     found.setdefault((line, name), PyForeign(name, line, function))

@@ -64,6 +64,7 @@ class Layout:
         self._colons: dict[int, int] = {}
         self._lines: list[int] | None = None
         self._asked = 0
+        self._line_tokens: tuple[int, list[tuple[int, int]]] = (-1, [])
 
     def _find_strings(self) -> None:
         """Fill in the spans of triple-quoted strings, which may hold anything at the start of a line."""
@@ -114,10 +115,19 @@ class Layout:
             self._lines = [found.start() for found in _LINE_END.finditer(self.text)]
         return bisect_left(self._lines, place) + 1
 
-    def string_end_before(self, place: int) -> int:
-        """Where the last triple-quoted string before ``place`` ends, 0 where there is none."""
+    def token_at(self, place: int) -> tuple[int, int] | None:
+        """The span of the string or comment that ``place`` lies in, None where it is code."""
         at = bisect_right(self._string_starts, place) - 1
-        return self._string_ends[at] if at >= 0 else 0
+        reach = self._string_ends[at] if at >= 0 else 0
+        if place < reach:
+            return self._string_starts[at], reach
+        line = max(self.text.rfind("\n", 0, place) + 1, reach)
+        if self._line_tokens[0] != line:
+            tokens = [token.span() for token in _HIDING.finditer(self.text, line, self._line_end(place))]
+            self._line_tokens = (line, tokens)
+        spans = self._line_tokens[1]
+        at = bisect_right(spans, (place, len(self.text))) - 1
+        return spans[at] if at >= 0 and place < spans[at][1] else None
 
     def _find_heads(self) -> list[Head]:
         text, found = self.text, []

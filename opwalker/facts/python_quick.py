@@ -8,7 +8,6 @@ must be parsed. On what it does answer, it agrees with the parsed reading.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 
 from opwalker.facts.python_layout import Head, Layout
 from opwalker.facts.python_needles import CALLED, Needles, is_word, occurrences
@@ -33,7 +32,6 @@ _NAMES_ONLY = re.compile(r"[\w \t.,*]*\Z")
 _CHAIN = re.compile(r"[A-Za-z_][\w.]*")
 _GUARD = re.compile(r"\b(?:hasattr|isinstance|callable)\([ \t\r\n]*\Z")
 _LOADING = re.compile(r"\.(?:load_library|import_module|loaded_libraries)\b")
-_LEXEME = re.compile(r""""[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|\#[^\n]*""")
 _OWNER = re.compile(r"(?:\bsuper\(\)|(?<![\w.)\]}\"'])[A-Za-z_]\w*)\.\Z")
 _CLASS = re.compile(r"class[ \t]+\w+[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\))?[ \t]*:")
 _SELF = ("self", "cls", "super()")
@@ -56,7 +54,6 @@ class Quick:
         self.calls: dict[int, PyCall] = {}
         self.functions: dict[int, PyFunction] = {}
         self.classes: dict[int, PyClass] = {}
-        self._tokens: tuple[int, list[tuple[int, int]]] = (-1, [])
         self._checked: set[tuple[int, str]] = set()
 
     def read(self) -> bool:
@@ -72,22 +69,11 @@ class Quick:
         return True
 
     def _in_string_or_comment(self, place: int) -> bool:
-        layout = self.layout
-        if layout.in_string(place):
-            if "{" in self.text[self.text.rfind("\n", 0, place) + 1 : place]:
-                raise NotPlain
-            return True
-        line = max(self.text.rfind("\n", 0, place) + 1, layout.string_end_before(place))
-        if self._tokens[0] != line:
-            end = self.text.find("\n", place)
-            found = _LEXEME.finditer(self.text, line, end if end >= 0 else len(self.text))
-            self._tokens = (line, [token.span() for token in found])
-        at = bisect_right(self._tokens[1], (place, len(self.text))) - 1
-        if at < 0 or place >= self._tokens[1][at][1]:
-            return False
-        if "{" in self.text[self._tokens[1][at][0] : place]:
+        """Whether a place is no code; ``NotPlain`` where it may be code in an f-string."""
+        token = self.layout.token_at(place)
+        if token is not None and "{" in self.text[token[0] : place]:
             raise NotPlain
-        return True
+        return token is not None
 
     def _look(self, place: int, word: str) -> None:
         if not word:

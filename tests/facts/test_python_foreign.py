@@ -41,9 +41,23 @@ def test_a_wrapper_class_with_a_table_of_names() -> None:
             lib = ctypes.CDLL(path)
             for each in Runtime.exported:
                 self.funcs[each.name] = getattr(lib, each.name)
-    print(Function("outside"))
+    def unrelated():
+        print(Function("outside"), get("lower"))
     """
     assert foreign(text) == [("cudaSetDevice", 4, None), ("cudaMalloc", 5, None)]
+
+
+def test_a_library_handed_to_a_function_and_kept_under_another_owner() -> None:
+    text = """
+    class Wrapper:
+        def __init__(self, path):
+            self.cdll = ctypes.CDLL(path)
+            declare(self.cdll)
+    def declare(cdll):
+        cdll.pause.argtypes = [ctypes.c_char_p]
+    text = "cdll.so"
+    """
+    assert foreign(text) == [("pause", 7, "declare")]
 
 
 def test_files_without_a_library_have_none() -> None:
