@@ -129,7 +129,9 @@ def _define(flow: Flow, found: Found, op: _Op, span: Span, gaps: dict[Gap, None]
     known = _definition(flow, source)
     if known is not None and op.signature is None:
         op.signature = signature_of(known[1])
-    op.defs[OpDef(found.path, found.line, found.condition)] = None
+    library = found.effect.library
+    origin = Span(library.path, library.line, library.line) if library is not None else None
+    op.defs[OpDef(found.path, found.line, found.condition, namespace_at=origin)] = None
 
 
 def schema_text(flow: Flow, effect: Effect) -> tuple[str | None, str]:

@@ -46,7 +46,10 @@ class HostRef:
 
 @dataclass(frozen=True, slots=True)
 class OpDef:
-    """One definition of an op. ``builds`` are the kinds of build whose targets compile it, None when unknown."""
+    """One definition of an op. ``builds`` are the kinds of build whose targets compile it, None when unknown.
+
+    ``namespace_at`` is where the library object is made that the namespace comes from, for definitions in Python.
+    """
 
     file: str
     line: int
@@ -54,6 +57,7 @@ class OpDef:
     builds: tuple[str, ...] | None = None
     target: str | None = None
     schema: str | None = None
+    namespace_at: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from opwalker.link.python_register import attach
-from opwalker.model.walk import Op, OpDef
+from opwalker.model.walk import Op, OpDef, Span
 from tests.python_trees import Tree
 
 
@@ -155,6 +155,7 @@ def test_a_helper_called_with_keywords_from_another_file() -> None:
     add = found.op("kit::add")
     assert told(add) == ("add(Tensor(a0!) x, Tensor y) -> ()", [11], [("CUDA", "_add", 11)], [8])
     assert add.impls[0].host is not None
+    assert add.defs[0].namespace_at == Span("helper.py", 5, 5)
     assert (add.impls[0].host.file, add.impls[0].host.line, add.impls[0].host.end_line) == ("layer.py", 5, 6)
     assert told(found.op("kit::same")) == ("same(Tensor x, Tensor y) -> ()", [17], [("CUDA", "_add", 17)], [])
     assert found.reasons() == []
