@@ -99,6 +99,10 @@ class Bodies:
         function = candidate.function
         return self.span(candidate.path, function.body_start, function.body_end, root, function, function.scope)
 
+    def expand(self, path: str, text: str, offset: int) -> str:
+        """A piece of a file's text with its macros expanded, as device code reads it."""
+        return self._device_preprocessor.text(path, text, offset)
+
     def missing_includes(self, body: Body) -> list[tuple[str, int, str]]:
         """Files that a body includes in its middle and that the tree lacks: ``(path, line, target)``."""
         if body.function is None:

@@ -63,8 +63,10 @@ def configuration(
     device: bool,
     from_build_files: Iterable[Define] = (),
     asked: Iterable[tuple[str, str | None]] = (),
+    closed: bool = False,
 ) -> Configuration:
-    """The macros of a build. ``asked`` are the user's own ``--define`` and go before everything."""
+    """The macros of a build. ``asked`` are the user's own ``--define`` and go before everything; ``closed`` says that
+    the build files were read."""
     defines = dict(_COMMON)
     undefined = set(_NEVER)
     if build == "cuda":
@@ -87,4 +89,4 @@ def configuration(
     for name, value in asked:
         defines[name] = value if value is not None else "1"
         undefined.discard(name)
-    return Configuration(build, defines, frozenset(undefined - defines.keys()))
+    return Configuration(build, defines, frozenset(undefined - defines.keys()), closed)

@@ -16,11 +16,13 @@ from opwalker.notation.conditions import evaluate, parse_condition
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One build: ``defines`` maps set macros to their value text (None for none), ``undefined`` are known unset."""
+    """One build: ``defines`` maps set macros to their value text (None for none), ``undefined`` are known unset.
+    ``closed`` says that the build files were read: a macro that neither they nor the source nor a library sets is unset."""
 
     build: str = "cuda"
     defines: Mapping[str, str | None] = field(default_factory=dict)
     undefined: frozenset[str] = frozenset()
+    closed: bool = False
 
     def state(self, name: str) -> tuple[bool | None, str | None]:
         """``(True, value)``, ``(False, None)``, or ``(None, None)`` when the build says nothing of the name."""

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
-from opwalker.facts.cpp_brackets import split_commas
+from opwalker.expand.terms import Term
 from opwalker.model.reach import KernelRef
 from opwalker.model.walk import PathStep
-
-
-def template_parameters(template: str | None) -> tuple[str, ...]:
-    """The names of a template parameter list, ``""`` for an unnamed one."""
-    if not template:
-        return ()
-    out = []
-    for a, b in split_commas(template):
-        piece = template[a:b].split("=")[0].strip()
-        word = re.search(r"(\w+)\s*\Z", piece)
-        name = word.group(1) if word and word.group(1) not in ("typename", "class", "int", "bool", "auto") else ""
-        out.append(name)
-    return tuple(out)
 
 
 @dataclass(frozen=True)
 class Frame:
     """``functions`` maps parameters (run-time and template) to kernels they can be; ``types`` maps template parameters
-    to class names, ``values`` to constants. ``candidate`` is None for a lambda, which then has a ``name``."""
+    to class names, ``bound`` to what a call binds them to (None: not worked out, for the reason ``unbound``). ``candidate`` is None for a lambda, which then has a ``name``."""
 
     candidate: Candidate | None
     root: str
     steps: tuple[PathStep, ...]
     functions: dict[str, tuple[KernelRef, ...]] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
-    values: dict[str, str] = field(default_factory=dict)
+    bound: dict[str, Term | None] = field(default_factory=dict)
+    unbound: str | None = None
     name: str = "lambda"
 
     @property
@@ -43,7 +30,7 @@ class Frame:
         """What makes two visits of one function the same visit."""
         held = tuple(
             sorted(
-                (name, tuple((k.path, k.function.offset, k.template_arguments) for k in found))
+                (name, tuple((k.path, k.function.offset, k.template_arguments, k.instances) for k in found))
                 for name, found in self.functions.items()
             )
         )
@@ -52,7 +39,7 @@ class Frame:
             self.root,
             held,
             tuple(sorted(self.types.items())),
-            tuple(sorted(self.values.items())),
+            tuple(sorted((k, repr(v)) for k, v in self.bound.items())),
         )
 
     @property

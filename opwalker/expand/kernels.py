@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame
+from opwalker.expand.instances import InstanceReader, lambda_calls
 from opwalker.expand.resolve import Candidate, Resolver
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index
@@ -35,10 +36,15 @@ _NOT_VALUES = frozenset(
 class KernelFinder:
     """Follows expressions to kernels and host functions."""
 
-    def __init__(self, index: Index, resolver: Resolver, bodies: Bodies) -> None:
+    def __init__(self, index: Index, resolver: Resolver, bodies: Bodies, instances: InstanceReader) -> None:
+        self._instances = instances
         self._index = index
         self._resolver = resolver
         self._bodies = bodies
+
+    def is_compiled(self, body: Body, frame: Frame, offset: int) -> bool:
+        """Whether any way of reading a place keeps it."""
+        return self._instances.is_compiled(body, frame, offset)
 
     def is_known(self, name: str) -> bool:
         """Whether the tree defines or declares a function or variable of a simple name."""
@@ -69,13 +75,16 @@ class KernelFinder:
                         return self.kernels(body, span, frame)
         return ()
 
-    def kernels(self, body: Body, span: Span2, frame: Frame) -> tuple[KernelRef, ...]:
-        """Every kernel that the expression can mean, in source order."""
+    def kernels(
+        self, body: Body, span: Span2, frame: Frame, passed: tuple[Span2, ...] | None = None
+    ) -> tuple[KernelRef, ...]:
+        """Every kernel that the expression can mean, in source order. ``passed`` spans the arguments of a launch that
+        the expression stands in: they may fix template arguments of a kernel named right there."""
         out: dict[tuple, KernelRef] = {}
-        self._collect(body, span, frame, out, set(), 0)
+        self._collect(body, span, frame, out, set(), 0, passed)
         return tuple(out.values())
 
-    def _collect(self, body: Body, span: Span2, frame: Frame, out: dict, seen: set, depth: int) -> None:
+    def _collect(self, body: Body, span: Span2, frame: Frame, out: dict, seen: set, depth: int, passed=None) -> None:
         key = (body.path, id(body), span)
         if depth > _MAX_DEPTH or key in seen:
             return
@@ -93,10 +102,12 @@ class KernelFinder:
             at = match.end()
             after = re.compile(r"\s*").match(text, at, end).end()
             arguments: tuple[str, ...] = ()
+            spans: tuple[Span2, ...] = ()
             if after < end and text[after] == "<" and not text.startswith("<<<", after):
                 close = match_angle(text[:end], after)
                 if close > 0:
-                    arguments = tuple(" ".join(text[a:b].split()) for a, b in split_commas(text, after + 1, close - 1))
+                    spans = tuple(split_commas(text, after + 1, close - 1))
+                    arguments = tuple(" ".join(text[a:b].split()) for a, b in spans)
                     if simple in kernel_names:
                         at = close
                     after = re.compile(r"\s*").match(text, close, end).end()
@@ -107,7 +118,12 @@ class KernelFinder:
                 found = self._resolver.function(name, context, None, kernel=True).candidates
                 # A launch site knows the argument count; here every overload counts.
                 for candidate in found:
-                    self._add(out, KernelRef(candidate.path, candidate.function, arguments))
+                    made = self._instances.of(candidate, body, frame, match.start(), spans, passed)
+                    if made.texts or made.reason:
+                        reference = KernelRef(
+                            candidate.path, candidate.function, arguments, True, made.texts, made.reason
+                        )
+                        self._add(out, reference)
                 if found:
                     continue
             if "::" not in name and simple in frame.functions:
@@ -122,7 +138,8 @@ class KernelFinder:
 
     @staticmethod
     def _add(out: dict, reference: KernelRef) -> None:
-        out.setdefault((reference.path, reference.function.offset, reference.template_arguments), reference)
+        key = (reference.path, reference.function.offset, reference.template_arguments, reference.instances)
+        out.setdefault(key, reference)
 
     def _variable(self, body: Body, name: str, offset: int, frame: Frame, out: dict, seen: set, depth: int) -> bool:
         """A local or a lambda's parameter; true when the name is one, whether or not a kernel was found."""
@@ -144,23 +161,10 @@ class KernelFinder:
                     self._collect(body, assign.value, frame, out, seen, depth + 1)
         return True
 
-    def _lambda_arguments(self, body: Body, held: LambdaFact, position: int) -> list[Span2]:
-        """What is passed for one parameter of a lambda, wherever its variable is called in the body."""
-        variables = {
-            f.name
-            for f in body.facts.locals
-            if f.value
-            and f.value[0] <= held.start < f.value[1]
-            and not any(o.start < held.start < o.end for o in body.facts.lambdas if f.value[0] <= o.start)
-        }
-        out = []
-        for call in body.facts.calls:
-            named = call.simple in variables and call.receiver is None
-            through = call.receiver is not None and "operator" in call.name and body.text(call.receiver) in variables
-            direct = call.callee[0] <= held.start < call.callee[1]
-            if (named or through or direct) and len(call.arguments) > position:
-                out.append(call.arguments[position])
-        return out
+    @staticmethod
+    def _lambda_arguments(body: Body, held: LambdaFact, position: int) -> list[Span2]:
+        """What is passed for one parameter of a lambda, wherever it is called in the body."""
+        return [c.arguments[position] for c in lambda_calls(body, held) if len(c.arguments) > position]
 
     def _returned(self, body: Body, name: str, arguments, frame: Frame, out: dict, seen: set, depth: int) -> None:
         """A function that returns a kernel: what its return statements can mean."""
@@ -194,7 +198,12 @@ class KernelFinder:
                         for candidate in self._resolver.function(
                             found, frame.context(body), None, kernel=True
                         ).candidates:
-                            self._add(out, KernelRef(candidate.path, candidate.function, ()))
+                            plain = candidate.function.template is None
+                            why = None if plain else f"the arguments in the table `{name}` are not worked out"
+                            self._add(
+                                out,
+                                KernelRef(candidate.path, candidate.function, (), True, ("",) if plain else (), why),
+                            )
 
     def host_functions(self, body: Body, span: Span2, frame: Frame) -> list[Candidate]:
         """Host functions that a called variable can hold: named in its initialiser, in assignments to it, or returned

@@ -24,7 +24,7 @@ class LaunchReader:
     def __init__(self, kernels: KernelFinder) -> None:
         self._kernels = kernels
 
-    def chevron(self, frame: Frame, body: Body, fact: LaunchFact) -> LaunchSite | Terminal | Gap:
+    def chevron(self, frame: Frame, body: Body, fact: LaunchFact) -> LaunchSite | Terminal | Gap | None:
         """``kernel<<<grid, block, shared, stream>>>(arguments)``."""
         parts = [self._extent(body, span, number) for number, span in enumerate(fact.configuration)]
         parts += [None] * (4 - len(parts))
@@ -34,7 +34,7 @@ class LaunchReader:
             fact.kernel,
             "triple_chevron",
             (parts[0], parts[1], parts[2] or "0", parts[3] or "0"),
-            len(fact.arguments),
+            fact.arguments,
             fact.block,
         )
 
@@ -45,7 +45,7 @@ class LaunchReader:
             return None
         kernel = call.arguments[position]
         rest = call.arguments
-        count: int | None = None
+        passed: tuple[Span2, ...] | None = None
         grid = block = shared = stream = None
         if form == "kernel-grid-block-args-shared-stream" and len(rest) >= 3:
             grid, block = self._extent(body, rest[1], 0), self._extent(body, rest[2], 1)
@@ -54,7 +54,7 @@ class LaunchReader:
         elif form == "kernel-grid-block-shared-stream" and len(rest) >= 5:
             grid, block = self._extent(body, rest[1], 0), self._extent(body, rest[2], 1)
             shared, stream = body.written(rest[3]), body.written(rest[4])
-            count = len(rest) - 5
+            passed = rest[5:]
         elif form == "driver" and len(rest) >= 9:
             grid = ", ".join(body.written(s) for s in rest[1:4])
             block = ", ".join(body.written(s) for s in rest[4:7])
@@ -62,10 +62,10 @@ class LaunchReader:
         elif form == "config":
             grid, block, shared, stream = self._config(body, rest[0])
             if call.simple == "cudaLaunchKernelEx":
-                count = len(rest) - 2
-                if any("..." in body.text(s) for s in rest[2:]):
-                    count = None
-        return self._site(frame, body, kernel, style, (grid, block, shared, stream), count, call.block)
+                passed = rest[2:]
+                if any("..." in body.text(s) for s in passed):
+                    passed = None
+        return self._site(frame, body, kernel, style, (grid, block, shared, stream), passed, call.block)
 
     def _extent(self, body: Body, span: Span2, position: int) -> str:
         """A grid or block as a reader wants it: the declaration of a ``dim3`` variable, otherwise the expression."""
@@ -124,11 +124,13 @@ class LaunchReader:
         kernel: Span2,
         style: str,
         configuration: tuple[str | None, str | None, str | None, str | None],
-        count: int | None,
+        passed: tuple[Span2, ...] | None,
         block: int,
-    ) -> LaunchSite | Terminal | Gap:
-        found = self._kernels.kernels(body, kernel, frame)
-        found = _by_arity(found, count)
+    ) -> LaunchSite | Terminal | Gap | None:
+        found = self._kernels.kernels(body, kernel, frame, passed)
+        if not found and not self._kernels.is_compiled(body, frame, kernel[0]):
+            return None
+        found = _by_arity(found, len(passed) if passed is not None else None)
         anchor = _name_offset(body, kernel)
         path, line = body.origin(anchor)
         chain = body.expanded.chain(body.expanded.origin(anchor)[2])

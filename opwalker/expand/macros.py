@@ -7,6 +7,7 @@ are not in the tree, then a definition that is the only one in the tree.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from opwalker.expand.files import Configuration, holds
@@ -15,6 +16,12 @@ from opwalker.model.cpp import MacroEvent
 
 #: Pseudo-path of the bundled knowledge of library macros.
 KNOWN = "<known macros>"
+
+#: Names that compilers, CUDA, torch and the libraries around them set in headers of their own.
+_OUTSIDE = re.compile(
+    r"_|(?:CUTLASS|CUTE|CUDA|CUDART|CUDNN|CUBLAS|CUB|THRUST|NCCL|NVSHMEM|TORCH|AT|C10|PYBIND11|PY|Py|HIP|ROCM|CK|DNNL|"
+    r"MKL|FLASHINFER|TVM|DMLC|EIGEN|BOOST|GTEST|FMT|OPENMP|ISA|SIMD|ARM|CPU_CAPABILITY|LITTLE|BIG|BYTE|linux|WIN)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +63,8 @@ class MacroTable:
             if known is not None:
                 return known, value
             if not self.is_macro_name(name):
-                # `#if NAME` on what nobody sets is false to a compiler, but the build may set it on the command line.
-                return None, None
+                # What nobody sets is unset, unless a header that is not in the source or an unread build may set it.
+                return (False, None) if self.configuration.closed and not _OUTSIDE.match(name) else (None, None)
             choice = self.lookup(name, path, offset, root)
             if choice is not None and choice.certainty == "proved":
                 return True, (choice.event.body or "").strip() or None
@@ -198,6 +205,4 @@ class MacroTable:
 
 
 def _words(term: str) -> list[str]:
-    import re
-
     return re.findall(r"[A-Za-z_]\w*", term)

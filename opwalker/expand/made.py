@@ -19,6 +19,7 @@ from opwalker.link.index import Index
 from opwalker.model.cpp import Function, Invocation, Parameter
 from opwalker.model.source import SourceFile
 
+_EXPLICIT = re.compile(r"\btemplate\s+(?!<)")
 _WHOLE = re.compile(r"\)\s*(?:const\s*|noexcept\s*|override\s*)*\{")
 #: Text that the macros of one file may make, in characters.
 MAX_TEXT = 4_000_000
@@ -57,7 +58,7 @@ class _Reader:
         if name not in self._index.names_of_kind("macro"):
             return False
         return any(
-            event.body and ("__global__" in event.body or _WHOLE.search(event.body))
+            event.body and ("__global__" in event.body or _WHOLE.search(event.body) or _EXPLICIT.search(event.body))
             for _, event in self._index.entries(name, ("macro",), lambda facts: facts.macros)
         )
 
@@ -75,10 +76,13 @@ class _Reader:
                 functions += [head] if head else []
                 continue
             text = self._expanded(path, use, use.end)
-            if not _WHOLE.search(text) or at > MAX_TEXT:
+            if not (_WHOLE.search(text) or _EXPLICIT.search(text)) or at > MAX_TEXT:
                 continue
-            made = scan(SourceFile(path, text, "cuda", "")).functions
-            functions += [self._moved(f, use, at + 1) for f in made if f.body_end]
+            # The use may end in a semicolon of its own; an instantiation needs one to be read.
+            made = scan(SourceFile(path, text + ";", "cuda", "")).functions
+            functions += [
+                self._moved(f, use, at + 1) for f in made if f.body_end or "explicit_instantiation" in f.flags
+            ]
             texts.append((text, use.line))
             at += 1 + len(text)
         return MadeFile(path, tuple(functions), tuple(texts))
@@ -128,8 +132,8 @@ class _Reader:
             offset=function.offset + by,
             line=use.line,
             start_line=use.line,
-            body_start=function.body_start + by,
-            body_end=function.body_end + by,
+            body_start=function.body_start + by if function.body_end else 0,
+            body_end=function.body_end + by if function.body_end else 0,
             end_line=use.end_line,
             condition=use.condition,
         )

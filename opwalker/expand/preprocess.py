@@ -48,6 +48,13 @@ class Preprocessor:
             tokens += piece
         return self.tokens(path, tokens, root)
 
+    def text(self, path: str, text: str, offset: int) -> str:
+        """A text that stands at ``offset`` of ``path``, its macros expanded."""
+        found = tokenize(text, offset)
+        if not any(token.word and self._macros.is_macro_name(token.text) for token in found):
+            return text
+        return self.tokens(path, [token._replace(pos=offset) for token in found], path).full
+
     def tokens(self, path: str, tokens: list[Token], root: str) -> Expanded:
         """Expand tokens that stand in ``path``."""
         run = _Run(self, self._macros, path, root)

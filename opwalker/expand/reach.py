@@ -11,11 +11,13 @@ import re
 from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
-from opwalker.expand.constants import Constants
-from opwalker.expand.frames import Frame, template_parameters
+from opwalker.expand.environment import Tools
+from opwalker.expand.frames import Frame
+from opwalker.expand.instances import InstanceReader
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
 from opwalker.expand.resolve import Candidate, Resolver
+from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terminals import (
     KERNEL_QUERIES,
     LAUNCH_CALLS,
@@ -30,10 +32,10 @@ from opwalker.model.reach import LaunchSite, Reach
 from opwalker.model.walk import Gap, PathStep, Span, Terminal
 
 #: Functions that one walk enters, and how deep calls nest, before the rest is reported as not followed.
-MAX_FUNCTIONS = 3000
+MAX_FUNCTIONS = 20000
 MAX_DEPTH = 48
 #: Sets of template constants that one function is entered with; beyond, its branches are not told apart.
-MAX_VARIANTS = 200
+MAX_VARIANTS = 3000
 
 _PURE_NAME = re.compile(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
 _CAST_NAMES = frozenset("static_cast reinterpret_cast const_cast dynamic_cast sizeof decltype bit_cast alignof".split())
@@ -47,13 +49,13 @@ def simple_of(name: str) -> str:
 class Follower:
     """Follows one entry point."""
 
-    def __init__(self, index: Index, resolver: Resolver, bodies: Bodies) -> None:
+    def __init__(self, index: Index, resolver: Resolver, bodies: Bodies, tools: Tools) -> None:
         self._index = index
         self._resolver = resolver
         self._bodies = bodies
         self._types = TypeReader(index)
-        self._kernels = KernelFinder(index, resolver, bodies)
-        self._constants = Constants(index)
+        self._instances = InstanceReader(tools)
+        self._kernels = KernelFinder(index, resolver, bodies, self._instances)
         self._variants: dict[tuple[str, int], int] = {}
         self._launch_reader = LaunchReader(self._kernels)
         self._launches: dict[tuple, LaunchSite] = {}
@@ -66,6 +68,11 @@ class Follower:
     def follow(self, candidate: Candidate, root: str) -> Reach:
         """Everything that a function reaches, in the unit that begins at ``root``."""
         self._enter(Frame(candidate, root, ()), 0)
+        return self._result()
+
+    def follow_bound(self, candidate: Candidate, bound: dict, why: str | None) -> Reach:
+        """A function template with its parameters bound, such as an explicit instantiation of it."""
+        self._enter(Frame(candidate, candidate.path, (), bound=bound, unbound=why), 0)
         return self._result()
 
     def follow_body(self, body: Body, name: str) -> Reach:
@@ -102,29 +109,9 @@ class Follower:
         self._body(frame, self._bodies.of(candidate, frame.root), depth)
 
     def _body(self, frame: Frame, body: Body, depth: int) -> None:
-        dead = self._constants.dead_spans(body, frame)
-
-        def is_dead(offset: int) -> bool:
-            return any(start <= offset < end for start, end in dead)
-
         for fact in body.facts.launches:
-            if is_dead(fact.start):
-                continue
             self._launch(frame, body, self._launch_reader.chevron(frame, body, fact))
-        seen: set[tuple] = set()
         for call in body.facts.calls:
-            if dead and is_dead(call.start):
-                continue
-            origin = body.expanded.origin(call.start)
-            # A macro repeats a call once a branch: each copy counts whose constants differ.
-            given = tuple(
-                self._constants.value(body.text(span), body, frame, span[0]) or body.text(span)
-                for span in call.template_arguments or ()
-            )
-            mark = (origin[0], origin[1], call.name, len(call.arguments), given)
-            if mark in seen:
-                continue
-            seen.add(mark)
             self._call(frame, body, call, depth)
         for path, line, target in self._bodies.missing_includes(body):
             self._gaps[
@@ -258,29 +245,28 @@ class Follower:
         )
         functions: dict[str, tuple] = {}
         types: dict[str, str] = {}
-        values: dict[str, str] = {}
-        if not passed:
-            for parameter, span in zip(candidate.function.parameters, call.arguments, strict=False):
-                if parameter.name:
-                    found = self._kernels.in_argument(body, span, frame)
-                    if found:
-                        functions[parameter.name] = found
-            names = template_parameters(candidate.function.template)
-            for parameter, span in zip(names, call.template_arguments or (), strict=False):
-                text = body.text(span)
+        if passed:
+            self._enter(Frame(candidate, root, steps), depth + 1)
+            return
+        for parameter, span in zip(candidate.function.parameters, call.arguments, strict=False):
+            if parameter.name:
                 found = self._kernels.in_argument(body, span, frame)
                 if found:
-                    functions[parameter] = found
-                bound = self._types.bindable(text, frame)
-                if bound:
-                    types[parameter] = bound
-                value = self._constants.value(text, body, frame, span[0]) if parameter else None
-                if value is not None:
-                    values[parameter] = value
-        count = self._variants[candidate.key] = self._variants.get(candidate.key, 0) + 1
-        if count > MAX_VARIANTS:
-            values = {}  # every branch counts then
-        self._enter(Frame(candidate, root, steps, functions, types, values), depth + 1)
+                    functions[parameter.name] = found
+        for parameter, span in zip(
+            template_parameters(candidate.function.template), call.template_arguments or (), strict=False
+        ):
+            found = self._kernels.in_argument(body, span, frame)
+            if found:
+                functions[parameter.name] = found
+            bound = self._types.bindable(body.text(span), frame)
+            if bound:
+                types[parameter.name] = bound
+        for bound, why in self._instances.frames(candidate, body, frame, call):
+            count = self._variants[candidate.key] = self._variants.get(candidate.key, 0) + 1
+            if count > MAX_VARIANTS:
+                bound, why = dict.fromkeys(bound), f"more than {MAX_VARIANTS} instances of {candidate.function.name}"
+            self._enter(Frame(candidate, root, steps, functions, types, bound, why), depth + 1)
 
     def _terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
         path, line = body.origin(call.start)

@@ -86,6 +86,8 @@ class Resolver:
         device_macros: MacroTable | None = None,
     ) -> None:
         self._index = index
+        #: Gives the expanded text of ``[start, end)`` of a file.
+        self.expanded: Callable[[str, int, int], str] = lambda path, start, end: ""
         self._macros = macros
         self._device_macros = device_macros or macros
         self._builds_of = builds_of
@@ -104,6 +106,18 @@ class Resolver:
             return False
         builds = self._builds_of(path)
         return builds is None or self._build in builds
+
+    def holds(self, path: str, terms: tuple[str, ...], offset: int) -> bool | None:
+        """Whether a preprocessor condition holds at a place, for device code."""
+        return self._device_macros.truth(path, terms, offset, path)
+
+    def source(self, path: str, start: int, end: int) -> str:
+        """The expanded text of a span of a file."""
+        return self.expanded(path, start, end)
+
+    def used_namespaces(self, context: Context) -> tuple[tuple[str, ...], ...]:
+        """Namespaces whose names a translation unit sees through using-directives."""
+        return self._used_namespaces(context)
 
     def function(
         self, name: str, context: Context, arguments: int | None = None, kernel: bool | None = None

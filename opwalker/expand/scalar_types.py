@@ -33,6 +33,18 @@ CPP_TYPES: dict[str, str] = {
     "UInt64": "unsigned long",
 }
 
+#: Enumerator of ScalarType -> its value.
+VALUES: dict[str, int] = {
+    name: number
+    for number, name in enumerate(
+        "Byte Char Short Int Long Half Float Double ComplexHalf ComplexFloat ComplexDouble Bool QInt8 QUInt8 QInt32 "
+        "BFloat16 QUInt4x2 QUInt2x4 Bits1x8 Bits2x4 Bits4x2 Bits8 Bits16 Float8_e5m2 Float8_e4m3fn Float8_e5m2fnuz "
+        "Float8_e4m3fnuz UInt16 UInt32 UInt64 UInt1 UInt2 UInt3 UInt4 UInt5 UInt6 UInt7 Int1 Int2 Int3 Int4 Int5 Int6 "
+        "Int7 Float8_e8m0fnu Float4_e2m1fn_x2".split()
+    )
+}
+_ENUMERATOR = re.compile(r"(?:::)?(?:at|c10|torch|torch::headeronly)::(?:ScalarType::|k)(\w+)\Z")
+
 _MAPPED = re.compile(
     r"(?:typename\s+)?(?:::)?(?:[\w:]*::)?(?:ScalarTypeToCPPTypeT?|ScalarTypeToCPPType)\s*<\s*([\w:]+?)\s*>(?:::type|::t)?\Z"
 )
@@ -47,3 +59,9 @@ def cpp_type(text: str) -> str | None:
     name = match.group(1).split("::")[-1]
     name = name[1:] if name.startswith("k") and name[1:] in CPP_TYPES else name
     return CPP_TYPES.get(_BARE.get(name, name))
+
+
+def enumerator_value(text: str) -> int | None:
+    """The value of ``at::ScalarType::Half`` or ``torch::kHalf``; None for any other name."""
+    match = _ENUMERATOR.match(text)
+    return VALUES.get(match.group(1)) if match else None

@@ -9,6 +9,7 @@ from typing import Any
 from opwalker.expand.bindings import BindingReader, Bindings
 from opwalker.expand.bodies import Bodies
 from opwalker.expand.configuration import configuration
+from opwalker.expand.environment import Tools
 from opwalker.expand.files import Files
 from opwalker.expand.known import known_macros
 from opwalker.expand.macros import MacroTable
@@ -30,12 +31,14 @@ class BuildView:
     """What is known of the builds of a tree.
 
     ``builds_of`` gives the kinds of build that compile a file (None: nothing says), ``names_of`` what
-    ``TORCH_EXTENSION_NAME`` can stand for in it, ``defines_of`` the macros that a build sets.
+    ``TORCH_EXTENSION_NAME`` can stand for in it, ``defines_of`` the macros that a build sets;
+    ``closed`` says that build files were there to read.
     """
 
     builds_of: Callable[[str], tuple[str, ...] | None]
     names_of: Callable[[str], Sequence[str]]
     defines_of: Callable[[str], Sequence[Define]]
+    closed: bool = False
 
 
 class Unit:
@@ -46,17 +49,21 @@ class Unit:
     ) -> None:
         defines = builds.defines_of(build)
         self.build = build
-        self.macros = MacroTable(index, configuration(build, False, defines, asked), known_macros())
-        self.device_macros = MacroTable(index, configuration(build, True, defines, asked), known_macros())
+        self.macros = MacroTable(index, configuration(build, False, defines, asked, builds.closed), known_macros())
+        self.device_macros = MacroTable(
+            index, configuration(build, True, defines, asked, builds.closed), known_macros()
+        )
         self.preprocessor = Preprocessor(files, self.macros)
         self.device_preprocessor = Preprocessor(files, self.device_macros)
         self.resolver = Resolver(index, self.macros, builds.builds_of, self.device_macros)
+        self.resolver.expanded = lambda path, start, end: self.device_preprocessor.span(path, start, end, path).full
         self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)
+        self.tools = Tools(index, self.resolver, self.bodies.expand)
         self._index = index
 
     def follower(self) -> Follower:
         """A fresh follower for one entry point."""
-        return Follower(self._index, self.resolver, self.bodies)
+        return Follower(self._index, self.resolver, self.bodies, self.tools)
 
 
 class Workbench:

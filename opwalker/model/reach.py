@@ -14,13 +14,16 @@ Place = tuple[str, int]
 class KernelRef:
     """A kernel that an expression can mean: where it is defined, and its template arguments as written there.
 
-    ``certain`` is false where a part of the source that decides is missing.
+    ``certain`` is false where a part of the source that decides is missing. ``instances`` are the argument lists that
+    this mention compiles, ``incomplete`` the reason why there may be more.
     """
 
     path: str
     function: Function
     template_arguments: tuple[str, ...]
     certain: bool = True
+    instances: tuple[str, ...] = ()
+    incomplete: str | None = None
 
     @property
     def name(self) -> str:

@@ -271,6 +271,8 @@ class Launch:
     macros: tuple[str, ...] = ()
     condition: str | None = None
     under: tuple[UnderFact, ...] = ()
+    why_incomplete: str | None = None
+    kernel_at: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,12 @@ def build_view(facts: BuildFacts) -> BuildView:
         for path, targets in source_index(facts).items()
     }
     by_build = _defines(facts)
-    return BuildView(ordered.get, lambda path: extension_names(facts, path), lambda build: by_build.get(build, ()))
+    return BuildView(
+        ordered.get,
+        lambda path: extension_names(facts, path),
+        lambda build: by_build.get(build, ()),
+        bool(facts.targets),
+    )
 
 
 def _defines(facts: BuildFacts) -> dict[str, tuple[Define, ...]]:

@@ -5,11 +5,13 @@ In: walks of all ops. Out: ``KernelEntry`` values by name and place; one that no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 
+from opwalker.expand.explicit import explicit_instantiations
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import Function
-from opwalker.model.walk import Gap, KernelEntry, KernelsResult, Op, SourceInfo, Span
+from opwalker.model.walk import Gap, KernelEntry, KernelsResult, Launch, Op, SourceInfo, Span
 from opwalker.views.ops import shown_condition
 from opwalker.views.walk import WalkView
 
@@ -23,7 +25,7 @@ def list_kernels(
 ) -> KernelsResult:
     """All kernels (or those of one op), in path and line order."""
     view = WalkView(workbench, source)
-    reached: dict[tuple[str, int], dict[str, None]] = {}
+    gathered = _Gathered()
     gaps: dict[Gap, None] = {}
     chosen = [only] if only is not None else list(ops)
     for number, op in enumerate(chosen):
@@ -31,16 +33,25 @@ def list_kernels(
             progress(number, len(chosen), op.name)
         walk = view.walk(op)
         for implementation in walk.implementations:
-            for kernel in implementation.kernels:
-                reached.setdefault((kernel.file, kernel.line), {})[op.name] = None
+            if implementation.builds is None or workbench.build in implementation.builds:
+                gathered.add(op.name, implementation.launches)
         if only is not None:
             gaps.update(dict.fromkeys(walk.gaps))
+    if only is None:
+        _add_explicit(workbench, view, gathered)
     entries = []
     for path, function in _definitions(workbench):
-        found = tuple(reached.get((path, function.line), ()))
+        key = (path, function.line)
+        found = tuple(gathered.ops.get(key, ()))
         if only is not None and not found:
             continue
-        plain = function.template is None
+        why = gathered.reasons.get(key)
+        if not found and key not in gathered.instances:
+            why = _unreached(workbench, path, function)
+        elif why is None and only is None:
+            why = _mentioned_elsewhere(workbench, view, path, function)
+        if why is None and not gathered.instances.get(key):
+            why = "no instance was found"
         condition = shown_condition(workbench.index.facts(path).conditions[function.condition])
         entries.append(
             KernelEntry(
@@ -48,21 +59,76 @@ def list_kernels(
                 path,
                 function.line,
                 found,
-                ("",) if plain and found else (),
-                plain and bool(found),
-                None if plain and found else _why(workbench, path, function, bool(found)),
+                tuple(sorted(gathered.instances.get(key, ()))),
+                why is None,
+                why,
                 condition,
             )
         )
         if not found:
-            gaps[
-                Gap(
-                    "unreached",
-                    Span(path, function.line, function.line),
-                    f"{function.qualified_name}: {_unreached(workbench, path, function)}",
-                )
-            ] = None
-    return KernelsResult(source, tuple(entries), tuple(gaps))
+            span = Span(path, function.line, function.line)
+            gaps[Gap("unreached", span, f"{function.qualified_name}: {_unreached(workbench, path, function)}")] = None
+    return KernelsResult(source=source, kernels=tuple(entries), gaps=tuple(gaps))
+
+
+class _Gathered:
+    """What walks found of each kernel, by the place of its definition."""
+
+    def __init__(self) -> None:
+        self.ops: dict[tuple[str, int], dict[str, None]] = {}
+        self.instances: dict[tuple[str, int], set[str]] = {}
+        self.reasons: dict[tuple[str, int], str] = {}
+
+    def add(self, op: str | None, launches: Iterable[Launch]) -> None:
+        """Enter the launches of one implementation."""
+        for launch in launches:
+            if launch.kernel_at is None:
+                continue
+            key = (launch.kernel_at.file, launch.kernel_at.line)
+            if op is not None:
+                self.ops.setdefault(key, {})[op] = None
+            self.instances.setdefault(key, set()).update(launch.instances)
+            if not launch.complete:
+                self.reasons.setdefault(key, launch.why_incomplete or "a part of the source that decides is missing")
+
+
+def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered) -> None:
+    """What explicit instantiations compile besides what the ops reach."""
+    unit = workbench.unit()
+    tools = unit.tools
+    for made in explicit_instantiations(workbench.index, unit.resolver, tools):
+        function = made.candidate.function
+        key = (made.candidate.path, function.line)
+        if "global" in function.flags:
+            if made.reason is None:
+                gathered.instances.setdefault(key, set()).add(made.text)
+            else:
+                gathered.reasons.setdefault(key, made.reason)
+            continue
+        reach = unit.follower().follow_bound(made.candidate, made.bound, made.reason)
+        view.entered.update((path, f.offset) for path, f, _ in reach.functions)
+        gathered.add(None, view.launches_of(reach))
+
+
+def _mentioned_elsewhere(workbench: Workbench, view: WalkView, path: str, function: Function) -> str | None:
+    """A host function that names the kernel and was not entered: it may compile further instances."""
+    if function.template is None:
+        return None
+    index = workbench.index
+    name = re.compile(rf"\b{re.escape(function.name)}\b\s*<")
+    for other in sorted(index.paths):
+        if path not in index.closure(other):
+            continue
+        view_of = workbench.files.view(other)
+        for match in name.finditer(view_of.blanked.plain):
+            around = [f for f in index.facts(other).functions if f.body_start < match.start() < f.body_end]
+            for held in around:
+                on_device = "global" in held.flags or ("device" in held.flags and "host" not in held.flags)
+                if on_device or (other, held.offset) in view.entered:
+                    continue
+                if workbench.unit().resolver.is_read(other, held):
+                    return f"{held.qualified_name} ({other}:{held.line}) names it too, and no op reaches that"
+    return None
 
 
 def _definitions(workbench: Workbench) -> list[tuple[str, Function]]:
@@ -75,12 +141,6 @@ def _definitions(workbench: Workbench) -> list[tuple[str, Function]]:
             if "global" in f.flags and f.body_end and "explicit_instantiation" not in f.flags
         ]
     return out
-
-
-def _why(workbench: Workbench, path: str, function: Function, reached: bool) -> str:
-    if not reached:
-        return _unreached(workbench, path, function)
-    return f"the values of template <{function.template}> were not enumerated"
 
 
 def _unreached(workbench: Workbench, path: str, function: Function) -> str:

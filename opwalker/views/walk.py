@@ -11,7 +11,7 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.binding import Binding
-from opwalker.model.reach import LaunchSite, Reach
+from opwalker.model.reach import KernelRef, LaunchSite, Reach
 from opwalker.model.walk import (
     Dispatch,
     Gap,
@@ -42,6 +42,8 @@ class WalkView:
     def __init__(self, workbench: Workbench, source: SourceInfo) -> None:
         self._workbench = workbench
         self._source = source
+        #: Functions that any walk so far has entered, by file and place.
+        self.entered: set[tuple[str, int]] = set()
 
     def walk(self, op: Op, callers: tuple[PythonRef, ...] = ()) -> Walk:
         """The whole walk of an op. ``callers`` are its calls in Python, over all levels."""
@@ -151,7 +153,8 @@ class WalkView:
 
     def _filled(self, base: Implementation, unit: Unit, reach: Reach, body: Body, root: str) -> Implementation:
         """An implementation with what was reached from it."""
-        launches = [launch for site in reach.launches for launch in self._launches(site)]
+        self.entered.update((path, function.offset) for path, function, _ in reach.functions)
+        launches = self.launches_of(reach)
         kernels: dict[tuple[str, int], Kernel] = {}
         for site in reach.launches:
             for reference in site.kernels:
@@ -182,38 +185,45 @@ class WalkView:
         """The unit in which a kernel is read: that of the file that launches it, when it includes the kernel's."""
         return launcher if path in self._workbench.index.closure(launcher) else path
 
+    def launches_of(self, reach: Reach) -> list[Launch]:
+        """The launches of anything that was followed."""
+        return [launch for site in reach.launches for launch in self._launches(site)]
+
     def _launches(self, site: LaunchSite) -> list[Launch]:
-        facts = self._workbench.index.facts
+        """One launch a kernel that the site can mean, with the instances that all its copies compile."""
         used = Span(site.used_at[0], site.used_at[1], site.used_at[1]) if site.used_at else None
-        out: dict[str, Launch] = {}
+        by_kernel: dict[tuple[str, int], list[KernelRef]] = {}
         for reference in site.kernels:
-            name = reference.function.qualified_name
-            if name in out:
-                continue
-            plain = reference.function.template is None
-            condition = shown_condition(facts(reference.path).conditions[reference.function.condition])
-            out[name] = Launch(
-                kernel=name,
-                file=site.place[0],
-                line=site.place[1],
-                style=site.style,
-                grid=site.grid,
-                block=site.block,
-                shared=site.shared,
-                stream=site.stream,
-                template_arguments=site.template_arguments
-                if len(site.kernels) == 1 or site.template_arguments
-                else reference.template_arguments,
-                instances=("",) if plain else (),
-                complete=plain,
-                path=site.steps,
-                certainty=site.certainty,
-                used_at=used,
-                macros=site.macros,
-                condition=condition,
-                under=tuple(UnderFact(text, line) for text, line in site.under),
+            by_kernel.setdefault((reference.path, reference.function.offset), []).append(reference)
+        out = []
+        for references in by_kernel.values():
+            first = references[0]
+            conditions = self._workbench.index.facts(first.path).conditions
+            instances = tuple(sorted({text for reference in references for text in reference.instances}))
+            out.append(
+                Launch(
+                    kernel=first.name,
+                    file=site.place[0],
+                    line=site.place[1],
+                    style=site.style,
+                    grid=site.grid,
+                    block=site.block,
+                    shared=site.shared,
+                    stream=site.stream,
+                    template_arguments=site.template_arguments or first.template_arguments,
+                    instances=instances,
+                    complete=all(r.incomplete is None and r.certain for r in references),
+                    why_incomplete=next((r.incomplete for r in references if r.incomplete), None),
+                    kernel_at=Span(first.path, first.function.line, first.function.end_line),
+                    path=site.steps,
+                    certainty=site.certainty,
+                    used_at=used,
+                    macros=site.macros,
+                    condition=shown_condition(conditions[first.function.condition]),
+                    under=tuple(UnderFact(text, line) for text, line in site.under),
+                )
             )
-        return list(out.values())
+        return out
 
     def _dispatch(self, unit: Unit, reach: Reach, body: Body, root: str) -> tuple[Dispatch, ...]:
         """Dispatch macros of the host function and of every function that lies on the way to a launch."""

@@ -1,0 +1,59 @@
+"""Explicit instantiations: ``template void f<float>(…);`` compiles what no call may show.
+
+In: the declarations of a tree. Out: what each one adds: instances of kernels named directly, and host functions to
+follow with their template parameters bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opwalker.expand.environment import Environment, Tools
+from opwalker.expand.resolve import Candidate, Context, Resolver
+from opwalker.expand.template_heads import template_parameters
+from opwalker.expand.terms import Term, Unknown, join_arguments
+from opwalker.facts.cpp_brackets import split_commas
+from opwalker.link.index import Index
+from opwalker.model.cpp import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Explicit:
+    """One explicit instantiation of a definition: its bindings and their printed form, or why they are not known."""
+
+    candidate: Candidate
+    bound: dict[str, Term | None]
+    text: str
+    reason: str | None = None
+
+
+def explicit_instantiations(index: Index, resolver: Resolver, tools: Tools) -> Iterator[Explicit]:
+    """Every explicit instantiation of a function template that the build reads."""
+    for path in sorted(index.paths):
+        facts = index.facts(path)
+        for function in facts.functions if facts else ():
+            if "explicit_instantiation" not in function.flags or not resolver.is_read(path, function):
+                continue
+            kernel = "global" in function.flags
+            context = Context(path, path, function.scope)
+            qualified = "::".join((*(s for s in function.scope if not s.startswith("(")), function.name))
+            found = resolver.function(qualified, context, None, kernel=kernel).candidates
+            for candidate in found:
+                if candidate.function.template and len(candidate.function.parameters) == len(function.parameters):
+                    yield _read(tools, context, candidate, function)
+
+
+def _read(tools: Tools, context: Context, candidate: Candidate, function: Function) -> Explicit:
+    parameters = template_parameters(candidate.function.template)
+    environment = Environment(tools, context)
+    try:
+        if function.specialisation is None:
+            raise Unknown("the arguments of an explicit instantiation are left to deduction")
+        pieces = [function.specialisation[a:b].strip() for a, b in split_commas(function.specialisation)]
+        terms = [environment.term(p, parameters[i] if i < len(parameters) else None) for i, p in enumerate(pieces)]
+        inside = Environment(tools, Context(candidate.path, context.root, candidate.function.scope))
+        bound = inside.bind(parameters, terms, inside.context)
+        return Explicit(candidate, bound, join_arguments(inside.printed(parameters, bound)))
+    except Unknown as unknown:
+        return Explicit(candidate, {p.name: None for p in parameters if p.name}, "", str(unknown))

@@ -1,0 +1,56 @@
+"""Template parameter lists as parameters: names, kinds, defaults, packs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from opwalker.facts.cpp_brackets import flat, split_commas
+
+_NAMED = re.compile(r"([A-Za-z_]\w*)\s*\Z")
+_FUNCTION = re.compile(r"\(\s*[*&]\s*(\w+)\s*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateParameter:
+    """One parameter. ``type`` is None for a type parameter, otherwise the declared type of the constant."""
+
+    name: str
+    type: str | None
+    default: str | None
+    pack: bool = False
+
+
+@lru_cache(maxsize=4096)
+def template_parameters(template: str | None) -> tuple[TemplateParameter, ...]:
+    """The parameters of a template head's text."""
+    if not template:
+        return ()
+    out = []
+    for a, b in split_commas(template):
+        piece = template[a:b].strip()
+        shape = flat(piece)
+        equals = re.search(r"(?<![=!<>])=(?!=)", shape)
+        default = piece[equals.end() :].strip() if equals else None
+        declared = (piece[: equals.start()] if equals else piece).strip()
+        pack = "..." in declared
+        declared = declared.replace("...", " ").strip()
+        pointer = _FUNCTION.search(declared)
+        if pointer:
+            kind = declared[: pointer.start(1)] + declared[pointer.end(1) :]
+            out.append(TemplateParameter(pointer.group(1), kind, default, pack))
+            continue
+        words = declared.split()
+        if not words:
+            continue
+        if words[0] in ("typename", "class") and "::" not in declared:
+            out.append(TemplateParameter(words[1] if len(words) > 1 else "", None, default, pack))
+            continue
+        named = _NAMED.search(declared)
+        name = named.group(1) if named and named.start() > 0 else ""
+        kind = declared[: named.start()].strip() if name else declared
+        if not kind:
+            name, kind = "", declared
+        out.append(TemplateParameter(name, kind, default, pack))
+    return tuple(out)

@@ -1,0 +1,154 @@
+"""Template arguments as values: types, constants, functions, spelt as a demangler spells them.
+
+In: texts of builtin types, numbers. Out: ``Term`` values and their printed forms. No scope is looked at here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class Unknown(Exception):
+    """An expression that could not be worked out; ``str()`` says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTerm:
+    """A type in canonical spelling (``unsigned char``, ``c10::Half``, ``ns::Traits<64, true>``)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConstTerm:
+    """A constant; ``type`` is canonical (``int``, ``bool``, ``unsigned int``, an enumeration's qualified name)."""
+
+    value: int | float
+    type: str = "int"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTerm:
+    """A function as a template argument, already printed (``&(float ns::f<float>(float const&))``)."""
+
+    text: str
+
+
+Term = TypeTerm | ConstTerm | FunctionTerm
+
+_BUILTIN = {
+    "int64_t": "long",
+    "uint64_t": "unsigned long",
+    "int32_t": "int",
+    "uint32_t": "unsigned int",
+    "int16_t": "short",
+    "uint16_t": "unsigned short",
+    "int8_t": "signed char",
+    "uint8_t": "unsigned char",
+    "size_t": "unsigned long",
+    "ptrdiff_t": "long",
+    "intptr_t": "long",
+    "uintptr_t": "unsigned long",
+    "uint": "unsigned int",
+    "unsigned": "unsigned int",
+    "unsigned int": "unsigned int",
+    "signed": "int",
+    "signed int": "int",
+    "short int": "short",
+    "long int": "long",
+    "unsigned long int": "unsigned long",
+    "long long int": "long long",
+    "unsigned short int": "unsigned short",
+    "half": "__half",
+    "half2": "__half2",
+    "nv_bfloat16": "__nv_bfloat16",
+    "nv_bfloat162": "__nv_bfloat162",
+    "nv_half": "__half",
+    "nv_half2": "__half2",
+}
+_SELF = frozenset(
+    "void bool char float double int short long __half __half2 __nv_bfloat16 __nv_bfloat162 __nv_fp8_e4m3 __nv_fp8_e5m2 "
+    "__nv_fp8x2_e4m3 __nv_fp8x4_e4m3 __nv_fp4x2_e2m1 __nv_fp8_storage_t".split()
+) | {
+    "unsigned char",
+    "signed char",
+    "unsigned short",
+    "unsigned long",
+    "long long",
+    "unsigned long long",
+    "long double",
+}
+_VECTORS = frozenset(
+    f"{base}{count}"
+    for base in (
+        "char",
+        "uchar",
+        "short",
+        "ushort",
+        "int",
+        "uint",
+        "long",
+        "ulong",
+        "longlong",
+        "ulonglong",
+        "float",
+        "double",
+    )
+    for count in (1, 2, 3, 4)
+)
+_C10 = frozenset(
+    "Half BFloat16 Float8_e4m3fn Float8_e5m2 Float8_e4m3fnuz Float8_e5m2fnuz Float8_e8m0fnu Float4_e2m1fn_x2".split()
+)
+_TORCH = ("at", "c10", "torch", "torch::headeronly")
+
+#: Sizes in bytes of canonical types.
+SIZES = {
+    "bool": 1, "char": 1, "signed char": 1, "unsigned char": 1, "short": 2, "unsigned short": 2, "int": 4,
+    "unsigned int": 4, "long": 8, "unsigned long": 8, "long long": 8, "unsigned long long": 8, "float": 4, "double": 8,
+    "__half": 2, "__half2": 4, "__nv_bfloat16": 2, "__nv_bfloat162": 4, "c10::Half": 2, "c10::BFloat16": 2,
+    "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1, "c10::Float8_e5m2fnuz": 1,
+    "__nv_fp8_e4m3": 1, "__nv_fp8_e5m2": 1, "float2": 8, "float4": 16, "int2": 8, "int4": 16, "uint2": 8, "uint4": 16,
+    "c10::complex<float>": 8, "c10::complex<double>": 16, "double2": 16, "ulonglong2": 16, "longlong2": 16,
+}  # fmt: skip
+
+#: Types whose constants carry a suffix.
+_SUFFIX = {
+    "unsigned int": "u", "long": "l", "unsigned long": "ul", "long long": "ll", "unsigned long long": "ull", "int": "",
+}  # fmt: skip
+INTEGERS = frozenset(_SUFFIX) | {"bool", "char", "signed char", "unsigned char", "short", "unsigned short"}
+
+
+def builtin(text: str) -> str | None:
+    """The canonical spelling of a builtin, CUDA or torch scalar type; None for any other name."""
+    words = " ".join(text.split())
+    bare = words.removeprefix("::")
+    for prefix in ("std::", "cuda::std::"):
+        bare = bare.removeprefix(prefix)
+    if bare in _BUILTIN:
+        return _BUILTIN[bare]
+    if bare in _SELF or bare in _VECTORS:
+        return bare
+    scope, _, name = bare.rpartition("::")
+    if name in _C10 and scope in _TORCH:
+        return f"c10::{name}"
+    return None
+
+
+def print_term(term: Term, parameter_type: str | None) -> str:
+    """A template argument as a demangler prints it, for a parameter of a canonical type (None: of the term's own)."""
+    if not isinstance(term, ConstTerm):
+        return term.text
+    kind = parameter_type if parameter_type and parameter_type != "auto" else term.type
+    if isinstance(term.value, float):
+        return repr(term.value)
+    if kind == "bool":
+        return "true" if term.value else "false"
+    if kind in _SUFFIX:
+        return f"{term.value}{_SUFFIX[kind]}"
+    return f"({kind}){term.value}"
+
+
+def join_arguments(parts: list[str]) -> str:
+    """Printed arguments in one list; a closing bracket keeps a blank before the next one."""
+    text = ", ".join(parts)
+    return f"{text} " if text.endswith(">") else text
