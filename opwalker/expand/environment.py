@@ -269,6 +269,9 @@ class Environment:
                 return _as(term, inside.type(kind).text) if kind != "auto" and isinstance(term, ConstTerm) else term
         for path, alias in self._seen(index.entries(name, ("alias",), lambda facts: facts.aliases)):
             if alias.kind in ("type", "using") and alias.template is None and self._in_reach(alias.scope, scopes):
+                if alias.target == name:
+                    # `typedef struct {…} name;` is a class of its own.
+                    return TypeTerm("::".join((*visible(alias.scope), name)))
                 if strip_arguments(alias.target).split("::")[-1] == name and alias.kind == "using":
                     return Environment(self.tools, Context(path, self.context.root, ()), depth=self.depth + 1).type(
                         alias.target
@@ -636,6 +639,9 @@ class Environment:
         if made:
             close = match_angle(text, made.end() - 1)
             return self.type(text[made.end() : close - 1])
+        cast = re.match(r"\(\s*((?:const\s+)?[\w:]+(?:\s*<[^()]*>)?(?:\s*const)?\s*\*+)\s*\)\s*[\w(&]", text)
+        if cast:
+            return self.type(cast.group(1))
         data = re.search(
             r"(?:\.|->)\s*(?:template\s+)?(const_|mutable_)?data_ptr\s*<(.*)>\s*\(\s*\)\Z", text, re.DOTALL
         )

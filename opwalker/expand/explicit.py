@@ -6,10 +6,11 @@ follow with their template parameters bound.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from opwalker.expand.environment import Environment, Tools
+from opwalker.expand.environment import Environment, Tools, deduce
 from opwalker.expand.resolve import Candidate, Context, Resolver
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import Term, Unknown, join_arguments
@@ -48,10 +49,20 @@ def _read(tools: Tools, context: Context, candidate: Candidate, function: Functi
     parameters = template_parameters(candidate.function.template)
     environment = Environment(tools, context)
     try:
-        if function.specialisation is None:
-            raise Unknown("the arguments of an explicit instantiation are left to deduction")
-        pieces = [function.specialisation[a:b].strip() for a, b in split_commas(function.specialisation)]
+        pieces = []
+        if function.specialisation is not None:
+            pieces = [function.specialisation[a:b].strip() for a, b in split_commas(function.specialisation)]
         terms = [environment.term(p, parameters[i] if i < len(parameters) else None) for i, p in enumerate(pieces)]
+        # What is not written is deduced from the parameter types.
+        names = {p.name for p in parameters[len(terms) :]}
+        found: dict[str, Term] = {}
+        for pattern, actual in zip(candidate.function.parameters, function.parameters, strict=True):
+            if any(re.search(rf"\b{name}\b", pattern.type) for name in names if name):
+                found.update(deduce(pattern.type, environment.type(actual.type).text, names))
+        for parameter in parameters[len(terms) :]:
+            if parameter.name not in found:
+                break
+            terms.append(found[parameter.name])
         inside = Environment(tools, Context(candidate.path, context.root, candidate.function.scope))
         bound = inside.bind(parameters, terms, inside.context)
         return Explicit(candidate, bound, join_arguments(inside.printed(parameters, bound)))

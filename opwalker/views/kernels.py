@@ -31,7 +31,7 @@ def list_kernels(
     for number, op in enumerate(chosen):
         if progress:
             progress(number, len(chosen), op.name)
-        walk = view.walk(op)
+        walk = view.walk(op, build=workbench.build)
         for implementation in walk.implementations:
             if implementation.builds is None or workbench.build in implementation.builds:
                 gathered.add(op.name, implementation.launches)

@@ -45,13 +45,16 @@ class WalkView:
         #: Functions that any walk so far has entered, by file and place.
         self.entered: set[tuple[str, int]] = set()
 
-    def walk(self, op: Op, callers: tuple[PythonRef, ...] = ()) -> Walk:
-        """The whole walk of an op. ``callers`` are its calls in Python, over all levels."""
+    def walk(self, op: Op, callers: tuple[PythonRef, ...] = (), build: str | None = None) -> Walk:
+        """The whole walk of an op, or what one build has of it. ``callers`` are its calls in Python, over all levels."""
         bindings = [b for b in self._workbench.bindings().bindings if b.role == "impl" and b.name == op.name]
         gaps: dict[Gap, None] = {}
         implementations: list[Implementation] = []
         owned = Ownership()
         for binding in bindings:
+            builds = self._workbench.builds_at(binding.path, binding.condition)
+            if build is not None and builds is not None and build not in builds:
+                continue
             for implementation, found, held in self._implementations(op, binding):
                 implementations.append(implementation)
                 gaps.update(dict.fromkeys(found))
