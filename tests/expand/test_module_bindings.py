@@ -221,7 +221,7 @@ def test_a_name_that_is_computed_is_a_gap() -> None:
     assert [(g.kind, g.span.line) for g in gaps] == [("registration", 2)]
 
 
-# -- TVM-FFI ----------------------------------------------------------------------------------------------------------
+# -- TVM-FFI --------------------------------------------------------------------------------------------------
 
 EXPORTS = [
     ("TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, ns::Run);", "x.run", "ns::Run"),

@@ -42,7 +42,7 @@ def one(statement: str, role: str = "impl") -> Binding:
     return found[0]
 
 
-# -- blocks ---------------------------------------------------------------------------------------------------------
+# -- blocks ---------------------------------------------------------------------------------------------------
 
 BLOCKS = [
     ("TORCH_LIBRARY(ns, m)", "ns", None),
@@ -137,7 +137,7 @@ def test_a_whole_block_out_of_a_macro() -> None:
     assert found == [("ns::foo", "foo_impl", 2), ("ns::bar", "x::bar_impl", 3)]
 
 
-# -- definitions ----------------------------------------------------------------------------------------------------
+# -- definitions ----------------------------------------------------------------------------------------------
 
 SCHEMAS = [
     ('m.def("f(Tensor x) -> Tensor");', "f(Tensor x) -> Tensor"),
@@ -209,7 +209,7 @@ def test_tags(statement: str, tags: tuple[str, ...]) -> None:
     assert (found.schema, found.tags) == ("f() -> ()", tags)
 
 
-# -- implementations ------------------------------------------------------------------------------------------------
+# -- implementations ------------------------------------------------------------------------------------------
 
 KEYS = [
     ('m.impl("f", torch::kCUDA, &f);', "CUDA"),
@@ -289,7 +289,7 @@ def test_a_selective_name() -> None:
     assert (found.name, shown(found.function)) == ("ns::f", "f")
 
 
-# -- places and conditions ------------------------------------------------------------------------------------------
+# -- places and conditions ------------------------------------------------------------------------------------
 
 
 def test_lines_are_those_of_the_name() -> None:
@@ -349,7 +349,7 @@ def test_registrations_in_a_device_file() -> None:
     assert [(b.path, b.line, b.name) for b in read({"x/y.cu": text})[0]] == [("x/y.cu", 3, "ns::f")]
 
 
-# -- macros and functions in between --------------------------------------------------------------------------------
+# -- macros and functions in between --------------------------------------------------------------------------
 
 
 def test_a_statement_that_is_a_macro() -> None:

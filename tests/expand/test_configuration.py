@@ -1,0 +1,75 @@
+"""Builds as sets of macros: what is known of a name, in host and device code, with what build files and users set."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.expand.configuration import configuration
+from opwalker.expand.files import holds
+from opwalker.model.build import Define
+
+
+def define(name: str, value: str | None) -> Define:
+    return Define(name, value, "CMakeLists.txt", 1)
+
+
+@pytest.mark.parametrize(
+    ("build", "device", "name", "known"),
+    [
+        ("cuda", False, "__CUDACC__", True),
+        ("cuda", False, "USE_ROCM", False),
+        ("cuda", False, "__CUDA_ARCH__", False),
+        ("cuda", True, "__CUDA_ARCH__", None),
+        ("rocm", False, "USE_ROCM", True),
+        ("rocm", False, "__CUDACC__", False),
+        ("rocm", False, "__HIP_DEVICE_COMPILE__", False),
+        ("cpu", False, "USE_ROCM", False),
+        ("cpu", False, "__CUDACC__", False),
+        ("cuda", False, "_WIN32", False),
+        ("cuda", False, "ANYTHING_ELSE", None),
+    ],
+)
+def test_what_a_build_says_of_a_name(build: str, device: bool, name: str, known: bool | None) -> None:
+    assert configuration(build, device).state(name)[0] is known
+
+
+def test_what_the_build_files_set() -> None:
+    made = configuration("cuda", False, [define("ENABLE_X", "1"), define("VERSION", "3"), define("VERSION", "4")])
+    assert made.state("ENABLE_X") == (True, "1")
+    assert made.state("VERSION") == (True, None), "set, but to what depends on the target"
+    assert configuration("cuda", False, [define("USE_ROCM", None)]).state("USE_ROCM")[0] is True
+
+
+def test_what_the_user_asked_for() -> None:
+    made = configuration("cuda", False, [define("X", "1")], [("X", "2"), ("Y", None), ("__CUDA_ARCH__", "900")])
+    assert made.state("X") == (True, "2")
+    assert made.state("Y") == (True, "1")
+    assert made.state("__CUDA_ARCH__") == (True, "900")
+
+
+@pytest.mark.parametrize(
+    ("terms", "value"),
+    [
+        ((), True),
+        (("defined(YES)",), True),
+        (("!defined(NO)",), True),
+        (("defined(NO)",), False),
+        (("defined(MAYBE)",), None),
+        (("defined(MAYBE)", "defined(NO)"), False),
+        (("defined(MAYBE)", "defined(YES)"), None),
+        (("!(defined(YES))",), False),
+        (("YES >= 3",), True),
+        (("YES < 3",), False),
+        (("MAYBE > 3",), None),
+        (("NO",), False),
+        (("0",), False),
+        (("1",), True),
+        (("defined(NO) && MAYBE",), False),
+        (("defined(YES) || MAYBE",), True),
+    ],
+)
+def test_conditions_in_three_values(terms: tuple[str, ...], value: bool | None) -> None:
+    def state(name: str) -> tuple[bool | None, str | None]:
+        return {"YES": (True, "5"), "NO": (False, None)}.get(name, (None, None))
+
+    assert holds(terms, state) is value

@@ -1,0 +1,262 @@
+"""Launches in every style: which kernel, with which grid, block, shared memory and stream, where written and used."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.model.reach import LaunchSite, Reach
+from tests.trees import follow, kernels, tree
+
+KERNELS = "__global__ void k(int* a) {}\ntemplate <typename T, int N> __global__ void kt(T* a, int n) {}\n"
+
+
+def reach(text: str, head: str = KERNELS, build: str = "cuda", **headers: str) -> Reach:
+    """What ``void h(int* a)`` with ``text`` as its body reaches; it begins on line 3 of ``a.cu``."""
+    files = {
+        "a.cu": f'void h(int* a, int n) {{\n{text}\n}}\n#include "kernels.h"\n',
+        "kernels.h": f"#pragma once\n{head}",
+    }
+    files["a.cu"] = f'#include "kernels.h"\n{files["a.cu"]}'
+    files.update({f"{name}.h": content for name, content in headers.items()})
+    return follow(tree(files, build), "a.cu", "h")
+
+
+def only(found: Reach) -> LaunchSite:
+    assert len(found.launches) == 1, found
+    return found.launches[0]
+
+
+def configuration(site: LaunchSite) -> tuple:
+    return site.grid, site.block, site.shared, site.stream
+
+
+CHEVRONS = [
+    ("k<<<1, 2>>>(a);", ("1", "2", "0", "0")),
+    ("k<<<grid, block, 16>>>(a);", ("grid", "block", "16", "0")),
+    ("k<<<grid, block, 0, s>>>(a);", ("grid", "block", "0", "s")),
+    (
+        "k<<<dim3(n, 2), dim3(32), sizeof(float) * 2, get_stream()>>>(a);",
+        ("dim3(n, 2)", "dim3(32)", "sizeof(float) * 2", "get_stream()"),
+    ),
+    ("dim3 grid(n, 2);\ndim3 block{256};\nk<<<grid, block>>>(a);", ("dim3 grid(n, 2)", "dim3 block{256}", "0", "0")),
+    ("const dim3 grid = dim3(n);\nk<<<grid, 2>>>(a);", ("const dim3 grid = dim3(n)", "2", "0", "0")),
+    ("int grid = 3;\nk<<<grid, 2>>>(a);", ("grid", "2", "0", "0")),
+    ("k\n  <<<(n + 31) / 32,\n     32>>>(a);", ("(n + 31) / 32", "32", "0", "0")),
+    ("#define THREADS 128\nk<<<1, THREADS * 2>>>(a);", ("1", "THREADS * 2", "0", "0")),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), CHEVRONS)
+def test_the_configuration_of_a_launch(text: str, wanted: tuple) -> None:
+    site = only(reach(text))
+    assert (kernels(reach(text)), configuration(site)) == (["k"], wanted)
+    assert (site.style, site.certainty, site.macros, site.used_at) == ("triple_chevron", "matched", (), None)
+
+
+def test_a_launch_stands_on_the_line_of_its_kernel() -> None:
+    site = only(reach("\n  int x = 3;\n  k\n   <<<1,\n   2>>>(a);"))
+    assert site.place == ("a.cu", 5)
+    assert [(step.function, step.file, step.line) for step in site.steps] == [("h", "a.cu", 5)]
+
+
+TEMPLATES = [
+    ("kt<float, 3><<<1, 2>>>(a, n);", ("float", "3")),
+    ("kt<std::pair<int, int>, (3 > 2)><<<1, 2>>>(a, n);", ("std::pair<int, int>", "(3 > 2)")),
+    ("kt<T, N><<<1, 2>>>(a, n);", ("T", "N")),
+    ("k<<<1, 2>>>(a);", ()),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), TEMPLATES)
+def test_template_arguments_as_they_are_written(text: str, wanted: tuple[str, ...]) -> None:
+    assert only(reach(text)).template_arguments == wanted
+
+
+CALLS = [
+    ("cudaLaunchKernel((void*)k, dim3(1), dim3(2), args, 3, s);", "cudaLaunchKernel", ("dim3(1)", "dim3(2)", "3", "s")),
+    ("cudaLaunchKernel((const void*)&k, 1, 2, args);", "cudaLaunchKernel", ("1", "2", "0", "0")),
+    ("C10_CUDA_CHECK(cudaLaunchKernel((void*)k, 1, 2, args, 0, s));", "cudaLaunchKernel", ("1", "2", "0", "s")),
+    ("cudaLaunchCooperativeKernel((void*)k, grid, block, args, 0, s);", "cooperative", ("grid", "block", "0", "s")),
+    (
+        "cuLaunchKernel((CUfunction)k, gx, 1, 1, 32, 1, 1, 0, s, args, nullptr);",
+        "cuLaunchKernel",
+        ("gx, 1, 1", "32, 1, 1", "0", "s"),
+    ),
+    (
+        (
+            "cudaLaunchConfig_t c;\nc.gridDim = dim3(4);\nc.blockDim = 128;\nc.dynamicSmemBytes = 16;\nc.stream = s;\n"
+            "cudaLaunchKernelEx(&c, k, a);"
+        ),
+        "cudaLaunchKernelEx",
+        ("dim3(4)", "128", "16", "s"),
+    ),
+    (
+        "cudaLaunchConfig_t c = {grid, block, 16, s};\ncudaLaunchKernelEx(&c, k, a);",
+        "cudaLaunchKernelEx",
+        ("grid", "block", "16", "s"),
+    ),
+    (
+        (
+            "cudaLaunchConfig_t c{.gridDim = 1, .blockDim = 2, .dynamicSmemBytes = 3, .stream = s};\n"
+            "cudaLaunchKernelEx(&c, &k, a);"
+        ),
+        "cudaLaunchKernelEx",
+        ("1", "2", "3", "s"),
+    ),
+    (
+        "cudaLaunchConfig_t c;\nc.gridDim = 4;\nc.blockDim = 5;\ncudaLaunchKernelExC(&c, (void*)k, args);",
+        "cudaLaunchKernelEx",
+        ("4", "5", "0", "0"),
+    ),
+    (
+        "cudaLaunchConfig_t c;\nc.gridDim.x = n;\nc.blockDim = 5;\ncudaLaunchKernelEx(&c, k, a);",
+        "cudaLaunchKernelEx",
+        ("x = n", "5", "0", "0"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "style", "wanted"), CALLS)
+def test_launches_through_an_interface(text: str, style: str, wanted: tuple) -> None:
+    site = only(reach(text))
+    assert [k.name for k in site.kernels] == ["k"]
+    assert (site.style, configuration(site)) == (style, wanted)
+
+
+def test_launches_through_hip() -> None:
+    site = only(reach("hipLaunchKernelGGL((kt<float, 3>), dim3(1), dim3(2), 3, s, a, n);", build="rocm"))
+    assert [(k.name, k.template_arguments) for k in site.kernels] == [("kt", ("float", "3"))]
+    assert configuration(site) == ("dim3(1)", "dim3(2)", "3", "s")
+
+
+def test_attributes_of_a_kernel_are_no_launch() -> None:
+    text = "cudaFuncSetAttribute(k, x, n);\ncudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, k, 3, 4);\n"
+    assert not reach(text).launches
+    assert len(reach(text + "k<<<1, 2>>>(a);").launches) == 1
+
+
+# -- macros ---------------------------------------------------------------------------------------------------
+
+PASTED = """#define CALL(n) \\
+  case n: \\
+    k_##n<<<grid, n>>>(a); \\
+    break
+"""
+TWO = "__global__ void k_1(int* a) {}\n__global__ void k_2(int* a) {}\n"
+
+
+def test_a_launch_in_a_macro_keeps_both_places() -> None:
+    found = reach("switch (n) {\n  CALL(1);\n  CALL(2);\n}", TWO + PASTED)
+    assert [([k.name for k in s.kernels], s.place, s.used_at, s.macros, s.style, s.block) for s in found.launches] == [
+        (["k_1"], ("kernels.h", 6), ("a.cu", 4), ("CALL",), "macro:triple_chevron", "1"),
+        (["k_2"], ("kernels.h", 6), ("a.cu", 5), ("CALL",), "macro:triple_chevron", "2"),
+    ]
+
+
+def test_a_launch_in_a_macro_within_a_macro() -> None:
+    head = "#define INNER(T) kt<T, 4><<<1, 2>>>(a, n)\n#define OUTER(T) \\\n  if (n) { INNER(T); }\n"
+    site = only(reach("OUTER(float);", KERNELS + head))
+    assert (site.macros, site.used_at, site.place) == (("OUTER", "INNER"), ("a.cu", 3), ("kernels.h", 4))
+    assert site.template_arguments == ("T", "4")
+    assert [k.template_arguments for k in site.kernels] == [("float", "4")]
+
+
+def test_the_same_macro_twice_in_one_body_is_two_launches() -> None:
+    found = reach("RUN;\nRUN;", KERNELS + "#define RUN k<<<1, 2>>>(a)\n")
+    assert [s.used_at for s in found.launches] == [("a.cu", 3), ("a.cu", 4)]
+
+
+def test_a_macro_that_is_redefined_between_its_uses() -> None:
+    text = "#define CASE k_1<<<1, 2>>>(a)\nCASE;\n#undef CASE\n#define CASE k_2<<<1, 2>>>(a)\nCASE;"
+    found = reach(text, TWO)
+    assert [([k.name for k in s.kernels], s.place[1], s.used_at[1]) for s in found.launches] == [
+        (["k_1"], 3, 4),
+        (["k_2"], 6, 7),
+    ]
+
+
+def test_case_macros_that_each_function_defines_again() -> None:
+    head = KERNELS + "#define SWITCH(m) switch (n) { case 2: m(2); case 4: m(4); default: break; }\n"
+    text = "#define CASE(r) kt<int, r><<<1, 2>>>(a, n); break\nSWITCH(CASE);\n#undef CASE"
+    site = only(reach(text, head))
+    assert [k.template_arguments for k in site.kernels] == [("int", "2"), ("int", "4")]
+    assert (site.place, site.used_at) == (("a.cu", 3), ("a.cu", 4))
+
+
+def test_a_launch_macro_that_gets_kernel_and_arguments() -> None:
+    head = KERNELS + "#define LAUNCH(cfg, kernel, ...) CHECK(cudaLaunchKernelEx(cfg, kernel, ##__VA_ARGS__))\n"
+    text = "cudaLaunchConfig_t c;\nc.gridDim = 1;\nc.blockDim = 2;\nLAUNCH(&c, kt<int, 3>, a, n);"
+    site = only(reach(text, head))
+    assert [(k.name, k.template_arguments) for k in site.kernels] == [("kt", ("int", "3"))]
+    assert configuration(site) == ("1", "2", "0", "0")
+
+
+LAMBDAS = [
+    'AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "h", [&] {\n  kt<scalar_t, 3><<<1, 2>>>(a, n);\n});',
+    'AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, t, "h", [&] { kt<scalar_t, 3><<<1, 2>>>(a, n); });',
+    'THO_DISPATCH_FLOATING_TYPES(x.scalar_type(), "h", [&] { kt<scalar_t, 3><<<1, 2>>>(a, n); });',
+    "OWN(n, { kt<scalar_t, 3><<<1, 2>>>(a, n); });",
+    "SWITCH(n, B, [&] { kt<scalar_t, 3><<<1, 2>>>(a, n); });",
+    "SWITCH(n, B, [&] { SWITCH(m, C, [&] { kt<scalar_t, 3><<<1, 2>>>(a, n); }); });",
+    "auto go = [&] { kt<scalar_t, 3><<<1, 2>>>(a, n); };\ngo();",
+    "std::for_each(v.begin(), v.end(), [&](int i) { kt<scalar_t, 3><<<1, 2>>>(a, n); });",
+]
+DISPATCH = """
+#define OWN(t, ...) switch (t) { case 1: { using scalar_t = float; __VA_ARGS__; break; } case 2: { using scalar_t = half; __VA_ARGS__; break; } }
+#define SWITCH(COND, NAME, ...) \\
+  [&] { if (COND) { constexpr bool NAME = true; return __VA_ARGS__(); } else { constexpr bool NAME = false; return __VA_ARGS__(); } }()
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("text", LAMBDAS)
+def test_a_launch_inside_a_dispatch_is_one_launch(text: str) -> None:
+    site = only(reach(text, KERNELS + DISPATCH))
+    assert {k.name for k in site.kernels} == {"kt"}
+    assert (site.macros, site.used_at) == ((), None)
+    assert site.place == ("a.cu", 3 + text[: text.index("kt<")].count("\n"))
+    assert site.template_arguments == ("scalar_t", "3")
+
+
+# -- ends that are no kernel of the source --------------------------------------------------------------------
+
+ENDS = [
+    ("outside<<<1, 2>>>(a);", [("library", "outside")]),
+    ("lib::outside<float><<<1, 2>>>(a);", [("library", "lib::outside<float>")]),
+    ("cublasGemmEx(handle, a);", [("library", "cublasGemmEx")]),
+    ("cub::DeviceReduce::Sum(a, b);", [("library", "cub::DeviceReduce::Sum")]),
+    ("cudaMemcpyAsync(a, b, n);", [("memory", "cudaMemcpyAsync")]),
+    ("at::matmul(x, y);", [("torch", "at::matmul")]),
+    ("ncclAllReduce(a, b);", [("library", "ncclAllReduce")]),
+    ("auto t = torch::empty({1});", [("memory", "torch::empty")]),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), ENDS)
+def test_terminals(text: str, wanted: list) -> None:
+    found = reach(text)
+    assert [(t.kind, t.name) for t in found.terminals] == wanted
+    assert not found.launches
+    assert [(t.file, t.line) for t in found.terminals] == [("a.cu", 3)]
+
+
+def test_a_kernel_in_a_variable_that_nobody_sets_is_a_gap() -> None:
+    found = reach("auto f = pick_one();\nf<<<1, 2>>>(a);")
+    assert [(g.kind, g.span.line) for g in found.gaps] == [("launch", 4)]
+    assert not found.launches and not found.terminals
+
+
+def test_what_is_declared_without_a_body_is_a_gap() -> None:
+    found = reach("elsewhere(a);", KERNELS + "void elsewhere(int* a);\n")
+    assert [(g.kind, g.span.file, g.span.line) for g in found.gaps] == [("no-body", "a.cu", 3)]
+
+
+def test_a_file_that_is_included_in_the_middle_and_is_not_there_is_a_gap() -> None:
+    found = reach('if (false) {}\n#include "selector.h"\nk<<<1, 2>>>(a);')
+    assert [(g.kind, g.span.line) for g in found.gaps] == [("include", 4)]
+    assert kernels(found) == ["k"]
+
+
+def test_text_that_cannot_be_read_is_a_gap() -> None:
+    found = reach("foo bar baz ! ;\nk<<<1, 2>>>(a);")
+    assert [(g.kind, g.span.line) for g in found.gaps] == [("unread", 3)]
+    assert kernels(found) == ["k"]
