@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from opwalker.expand.environment import Environment, Tools, deduce
+from opwalker.expand.deduction import deduce
+from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.resolve import Candidate, Context, Resolver
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import Term, Unknown, join_arguments

@@ -20,6 +20,10 @@ _BINARY = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8,
     "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
+_SUFFIXES = {
+    "u": "unsigned int", "l": "long", "ul": "unsigned long", "lu": "unsigned long", "ll": "long long",
+    "ull": "unsigned long long", "llu": "unsigned long long",
+}  # fmt: skip
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast"))
 _RANK = ("bool", "int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long", "double")
 _MAX_DEPTH = 60
@@ -187,16 +191,9 @@ class _Reader:
             return ConstTerm(int(text == "true"), "bool")
         number = _NUMBER.match(text)
         if number:
-            suffix = number.group(2).lower()
-            kind = {"": "int", "u": "unsigned int", "l": "long", "ul": "unsigned long", "lu": "unsigned long",
-                    "ll": "long long", "ull": "unsigned long long", "llu": "unsigned long long"}.get(suffix, "int")  # fmt: skip
-            return ConstTerm(
-                int(
-                    number.group(1).replace("'", ""),
-                    0 if text[:1] == "0" and len(text) > 1 and text[1] in "xXbB" else 10,
-                ),
-                kind,
-            )
+            digits = number.group(1).replace("'", "")
+            base = 0 if digits[:2].lower() in ("0x", "0b") else 10
+            return ConstTerm(int(digits, base), _SUFFIXES.get(number.group(2).lower(), "int"))
         if _FLOAT.match(text):
             return ConstTerm(float(text.rstrip("fFlL").replace("'", "")), "double")
         if token.word or text == "::":

@@ -17,7 +17,8 @@ from opwalker.notation.conditions import evaluate, parse_condition
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """One build: ``defines`` maps set macros to their value text (None for none), ``undefined`` are known unset.
-    ``closed`` says that the build files were read: a macro that neither they nor the source nor a library sets is unset."""
+    ``closed`` says that the build files were read: a macro that neither they nor the source nor a library sets is
+    unset."""
 
     build: str = "cuda"
     defines: Mapping[str, str | None] = field(default_factory=dict)

@@ -14,7 +14,8 @@ from opwalker.model.walk import PathStep
 @dataclass(frozen=True)
 class Frame:
     """``functions`` maps parameters (run-time and template) to kernels they can be; ``types`` maps template parameters
-    to class names, ``bound`` to what a call binds them to (None: not worked out, for the reason ``unbound``). ``candidate`` is None for a lambda, which then has a ``name``."""
+    to class names, ``bound`` to what a call binds them to (None: not worked out, for the reason ``unbound``).
+    ``candidate`` is None for a lambda, which then has a ``name``."""
 
     candidate: Candidate | None
     root: str

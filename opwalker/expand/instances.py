@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.environment import Environment, Tools, deduce
+from opwalker.expand.deduction import deduce
+from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.expressions import evaluate
 from opwalker.expand.frames import Frame
 from opwalker.expand.resolve import Candidate, Context
@@ -173,9 +174,8 @@ class InstanceReader:
             if parameter.pack:
                 raise Unknown(f"the pack `{parameter.name}` is not followed")
             if parameter.default is None:
-                raise Unknown(
-                    f"the template parameter `{parameter.name or '?'}` of {candidate.function.name} is neither given nor deduced"
-                )
+                name = f"`{parameter.name or '?'}` of {candidate.function.name}"
+                raise Unknown(f"the template parameter {name} is neither given nor deduced")
             held = self.inside(candidate, dict(bound))
             term = held.term(parameter.default, parameter)
             if isinstance(term, ConstTerm) and parameter.type not in (None, "auto"):

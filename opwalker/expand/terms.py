@@ -67,7 +67,8 @@ _BUILTIN = {
     "nv_half2": "__half2",
 }
 _SELF = frozenset(
-    "void bool char float double int short long __half __half2 __nv_bfloat16 __nv_bfloat162 __nv_fp8_e4m3 __nv_fp8_e5m2 "
+    "void bool char float double int short long __half __half2 __nv_bfloat16 __nv_bfloat162 __nv_fp8_e4m3 "
+    "__nv_fp8_e5m2 "
     "__nv_fp8x2_e4m3 __nv_fp8x4_e4m3 __nv_fp4x2_e2m1 __nv_fp8_storage_t".split()
 ) | {
     "unsigned char",

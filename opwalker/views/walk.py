@@ -46,7 +46,8 @@ class WalkView:
         self.entered: set[tuple[str, int]] = set()
 
     def walk(self, op: Op, callers: tuple[PythonRef, ...] = (), build: str | None = None) -> Walk:
-        """The whole walk of an op, or what one build has of it. ``callers`` are its calls in Python, over all levels."""
+        """The whole walk of an op, or what one build has of it. ``callers`` are its calls in Python, over all
+        levels."""
         bindings = [b for b in self._workbench.bindings().bindings if b.role == "impl" and b.name == op.name]
         gaps: dict[Gap, None] = {}
         implementations: list[Implementation] = []
