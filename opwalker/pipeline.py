@@ -117,7 +117,7 @@ class Session:
             if path.rsplit("/", 1)[-1].startswith("setup"):
                 return True
             facts = self.light.get(path)
-            return facts is not None and any("cpp_extension" in text or "op_builder" in text for text in facts.imports)
+            return facts is not None and facts.builds
 
         return read_build_facts(self.known, self.text, may_build)
 

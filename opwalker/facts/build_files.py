@@ -11,6 +11,7 @@ import re
 
 from opwalker.facts.build_cmake import read_cmake
 from opwalker.facts.build_project import read_project
+from opwalker.facts.build_words import makes_extensions
 from opwalker.model.build import BuildFile
 
 _PROJECT = re.compile(r"pyproject(?:[_-]\w+)?\.toml\Z")
@@ -38,25 +39,6 @@ def is_setup_script(path: str) -> bool:
     return _SETUP.match(posixpath.basename(path)) is not None
 
 
-def makes_extensions(text: str) -> bool:
-    """True if a Python text may compile C++ or CUDA sources. Cheap, so that every file can be asked.
-
-    It does if it uses torch's build helpers, makes an extension, or hands a list of sources on.
-    """
-    return "cpp_extension" in text or "Extension(" in text or _hands_on_sources(text)
-
-
-def _hands_on_sources(text: str) -> bool:
-    # A search for the bare word is many times faster than a regular expression over all the text.
-    at = text.find("sources")
-    while at >= 0:
-        before, behind = text[at - 1 : at], text[at + 7 : at + 9].lstrip(" ")
-        if not (before.isalnum() or before == "_") and behind[:1] in ("=", "("):
-            return True
-        at = text.find("sources", at + 7)
-    return False
-
-
 def read_build_file(path: str, text: str) -> BuildFile | None:
     """Read one file; None if it says nothing about how to build."""
     language = build_language(path)
@@ -71,3 +53,6 @@ def read_build_file(path: str, text: str) -> BuildFile | None:
     if is_setup_script(path) or makes_extensions(text):
         return BuildFile(path, language, text=text)
     return None
+
+
+__all__ = ["MAX_SIZE", "build_language", "is_setup_script", "makes_extensions", "read_build_file"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from opwalker.facts.build_words import makes_extensions
 from opwalker.model.python import PyLight
 from opwalker.model.source import SourceFile
 
@@ -20,7 +21,8 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 def light(source: SourceFile) -> PyLight:
     """The imports of ``source`` and whether it mentions ops. Never raises."""
-    return PyLight(import_statements(source.text), mentions_ops(source.text), source.problems)
+    text = source.text
+    return PyLight(import_statements(text), mentions_ops(text), source.problems, makes_extensions(text))
 
 
 def mentions_ops(text: str) -> bool:

@@ -81,13 +81,13 @@ _PYTHON_LIGHT = Extractor(
     "py-light",
     "opwalker.facts.python_light:light",
     "opwalker.model.python:PyLight",
-    ("facts/python_*.py", "model/python.py"),
+    ("facts/python_*.py", "facts/build_words.py", "notation/python_*.py", "model/python.py"),
 )
 _PYTHON_FULL = Extractor(
     "py-full",
     "opwalker.facts.python_full:full",
     "opwalker.model.python:PyFacts",
-    ("facts/python_*.py", "model/python.py"),
+    ("facts/python_*.py", "facts/build_words.py", "notation/python_*.py", "model/python.py"),
 )
 
 REGISTRY = Registry(

@@ -149,12 +149,13 @@ class PyLight:
     """The cheap facts of every Python file: what it imports and whether it must be read in full.
 
     ``imports`` are the import statements, each on one line with single spaces and without brackets. A statement that
-    stands in a docstring may be among them.
+    stands in a docstring may be among them. ``builds`` says that the file may compile C++ or CUDA sources.
     """
 
     imports: tuple[str, ...] = ()
     mentions_ops: bool = False
     problems: tuple[Problem, ...] = ()
+    builds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
