@@ -203,25 +203,13 @@ def _build(head, begin, chosen, template, bare, class_name, operator) -> Functio
         return None
     if return_type.rstrip().endswith(("=", ",", "(", "return", "new", ".", "->", "else", "goto", "case")):
         return None
-    if re.search(r"(?<![=!<>])=(?!=)", _outside_angles(prefix)):
+    if "=" in prefix and _ASSIGNED.search(_outside_angles(prefix)):
         return None
-    tail = head[close:]
-    trailing = re.search(r"->\s*([^;{]+?)\s*\Z", tail)
-    if trailing and return_type.split()[-1:] == ["auto"]:
-        return_type = " ".join(trailing.group(1).split())
+    tail = head[close:].rstrip()
+    if tail:
+        return_type = _read_tail(tail, return_type, flags, attributes)
     if bare:
         flags.append("extern_template" if "extern" in prefix else "explicit_instantiation")
-    if re.search(r"\boverride\b|\bfinal\b", tail):
-        flags.append("override")
-    if re.search(r"=\s*0\s*\Z", tail):
-        flags.append("pure")
-    if re.search(r"=\s*delete\s*\Z", tail):
-        flags.append("deleted")
-    if re.match(r"\s*const\b", tail):
-        flags.append("const")
-    attributes += [
-        " ".join(a.group().split()) for a in re.finditer(r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", tail)
-    ]
     return FunctionHead(
         name,
         qualifiers,
@@ -235,6 +223,26 @@ def _build(head, begin, chosen, template, bare, class_name, operator) -> Functio
         specialisation,
         tuple(attributes),
     )
+
+
+def _read_tail(tail: str, return_type: str, flags: list[str], attributes: list[str]) -> str:
+    """What stands behind a parameter list: into ``flags`` and ``attributes``; gives the return type, if it is there."""
+    trailing = re.search(r"->\s*([^;{]+?)\Z", tail)
+    if re.search(r"\boverride\b|\bfinal\b", tail):
+        flags.append("override")
+    if re.search(r"=\s*0\Z", tail):
+        flags.append("pure")
+    if re.search(r"=\s*delete\Z", tail):
+        flags.append("deleted")
+    if re.match(r"\s*const\b", tail):
+        flags.append("const")
+    attributes += [
+        " ".join(found.group().split())
+        for found in re.finditer(r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", tail)
+    ]
+    if trailing and return_type.split()[-1:] == ["auto"]:
+        return " ".join(trailing.group(1).split())
+    return return_type
 
 
 def _outside_angles(prefix: str) -> str:
@@ -267,6 +275,7 @@ def _qualifiers(head: str, begin: int, name_at: int) -> tuple[tuple[str, ...], i
 _SPEC_CALL = re.compile(
     r"\b(__launch_bounds__|__attribute__|__declspec|alignas|__align__|__cluster_dims__|__maxnreg__|__block_size__|explicit)\s*\("
 )
+_ASSIGNED = re.compile(r"(?<![=!<>])=(?!=)")
 _CXX_ATTRIBUTE = re.compile(r"\[\[[^\]]*\]\]")
 _EXTERN = re.compile(r'\bextern\s*(?:"[^"]*")?')
 
@@ -317,14 +326,15 @@ def parse_parameters(text: str, start: int, end: int) -> list[tuple[str, str, st
         offset = begin + len(piece) - len(piece.lstrip())
         close = begin + len(piece.rstrip())
         default: str | None = None
-        equals = re.search(r"(?<![=!<>])=(?!=)", _outside_angles(piece))
+        equals = _ASSIGNED.search(_outside_angles(piece)) if "=" in piece else None
         declared = piece
         if equals:
             default = " ".join(piece[equals.end() :].split())
             declared = piece[: equals.start()]
-        declared = _CXX_ATTRIBUTE.sub(" ", declared)
+        if "[[" in declared:
+            declared = _CXX_ATTRIBUTE.sub(" ", declared)
         flat = " ".join(declared.split())
-        pointer = _POINTER_NAME.search(flat)
+        pointer = _POINTER_NAME.search(flat) if "(" in flat else None
         if pointer:
             type_text = flat[: pointer.start(1)] + flat[pointer.end(1) :]
             out.append((type_text, pointer.group(1), default, offset, close))

@@ -10,12 +10,13 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
+# Every alternative begins with a character of its own: the engine then skips from one such character to the next.
 _LEXEME = re.compile(
-    r"""//(?:[^\n\\]|\\(?:\r?\n|.)|\\)*            # line comment, with continuation
+    r"""//[^\n\\]*(?:\\(?:\r?\n|.)?[^\n\\]*)*        # line comment, with continuation
       | /\*[\s\S]*?(?:\*/|\Z)                      # block comment
-      | (?:\bu8|\b[uUL])?R"([^()\\\s]{0,16})\([\s\S]*?\)\1"   # raw string
-      | "(?:[^"\\\n]|\\(?:\r?\n|[\s\S]))*(?:"|(?=\n)|\Z)      # string
-      | (?<![0-9a-fA-F])'(?:[^'\\\n]|\\[\s\S])+'              # character, not a digit separator
+      | R"([^()\\\s]{0,16})\([\s\S]*?\)\1"          # raw string
+      | "[^"\\\n]*(?:\\(?:\r?\n|[\s\S])[^"\\\n]*)*(?:"|(?=\n)|\Z)      # string
+      | '(?<![0-9a-fA-F]')[^'\\\n]*(?:\\[\s\S][^'\\\n]*)*'    # character, not a digit separator
     """,
     re.VERBOSE,
 )
