@@ -99,7 +99,7 @@ class Session:
         from opwalker.link.index import Index
         from opwalker.views.build_side import build_view
 
-        builds = self.kept("builds", BuildFacts, self._read_builds, ("cmake", "toml", "python"))
+        builds = self.kept("builds", BuildFacts, self._read_builds, ("cmake", "toml", "py_builds"))
         folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
         index = Index(StoredFacts(self.store, self._producers["cpp"], self.text), tuple(folders))
         return Workbench(
@@ -111,15 +111,11 @@ class Session:
         )
 
     def _read_builds(self) -> BuildFacts:
+        from opwalker.facts.build_files import is_setup_script
         from opwalker.views.build_side import read_build_facts
 
-        def may_build(path: str) -> bool:
-            if path.rsplit("/", 1)[-1].startswith("setup"):
-                return True
-            facts = self.light.get(path)
-            return facts is not None and facts.builds
-
-        return read_build_facts(self.known, self.text, may_build)
+        hinted = set(self.store.paths_with("py_builds"))
+        return read_build_facts(self.known, self.text, lambda path: is_setup_script(path) or path in hinted)
 
     @functools.cached_property
     def light(self):
@@ -144,7 +140,7 @@ class Session:
 
     def kept(self, question: str, kind: type[T], answer: Callable[[], T], languages: tuple[str, ...] = ()) -> T:
         """The answer to a question, from the store when nothing that it depends on has changed: files in ``languages``
-        (and which files there are), or every file."""
+        (or with a name of that kind, and which files there are), or every file."""
         # The folder is part of the key as little as the time is: only what was read and what read it.
         about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
         key = f"{question}|{about}|{self._state(languages)}|{_program()}"
@@ -164,8 +160,10 @@ class Session:
             return self.store.tree_digest()
         if languages not in self._states:
             state = hashlib.blake2b(digest_size=16)
+            named = {path for kind in languages for path in self.store.paths_with(kind)}
             for path, row in sorted(self.known.items()):
-                state.update(f"{path}:{row[3] if row[2] in languages else ''};".encode("utf-8", "surrogateescape"))
+                counts = row[2] in languages or path in named
+                state.update(f"{path}:{row[3] if counts else ''};".encode("utf-8", "surrogateescape"))
             self._states[languages] = state.hexdigest()
         return self._states[languages]
 

@@ -25,6 +25,11 @@ def light(source: SourceFile) -> PyLight:
     return PyLight(import_statements(text), mentions_ops(text), source.problems, makes_extensions(text))
 
 
+def names(facts: PyLight) -> list[tuple[str, str]]:
+    """What the table of names says of the file: whether it builds extensions."""
+    return [("", "py_builds")] if facts.builds else []
+
+
 def mentions_ops(text: str) -> bool:
     """Whether a text uses or registers ops by itself, as far as words can tell."""
     if any(word in text for word in MENTIONS):
