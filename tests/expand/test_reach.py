@@ -286,7 +286,7 @@ def test_a_launcher_object() -> None:
 
 MADE = [
     (
-        "#define KERNEL(name, ...) template <class T> __global__ void name(__VA_ARGS__)\nKERNEL(made, T* a, int n) {}\n",
+        "#define KERNEL(name, ...) template <class T> __global__ void name(__VA_ARGS__)\nKERNEL(made, T* a, int n){}\n",
         "made<float><<<1, 2>>>(a, 3);",
     ),
     (
