@@ -34,9 +34,11 @@ class MadeFile:
     texts: tuple[tuple[str, int], ...] = ()
 
 
-def read_made(index: Index, files: Files, macros: MacroTable, preprocessor: Preprocessor) -> tuple[MadeFile, ...]:
-    """Every function of a tree that a macro makes."""
-    reader = _Reader(index, files, macros, preprocessor)
+def read_made(
+    index: Index, files: Files, macros: MacroTable, preprocessor: Preprocessor, instantiations: bool = False
+) -> tuple[MadeFile, ...]:
+    """Every function of a tree that a macro makes; with ``instantiations``, explicit instantiations made so instead."""
+    reader = _Reader(index, files, macros, preprocessor, instantiations)
     uses: dict[str, set[str]] = {}
     for name in sorted(index.names_of_kind("invocation")):
         if reader.may_make(name):
@@ -47,7 +49,10 @@ def read_made(index: Index, files: Files, macros: MacroTable, preprocessor: Prep
 
 
 class _Reader:
-    def __init__(self, index: Index, files: Files, macros: MacroTable, preprocessor: Preprocessor) -> None:
+    def __init__(
+        self, index: Index, files: Files, macros: MacroTable, preprocessor: Preprocessor, instantiations: bool
+    ) -> None:
+        self._instantiations = instantiations
         self._index = index
         self._files = files
         self._macros = macros
@@ -57,10 +62,10 @@ class _Reader:
         """Whether any definition of a macro looks like a kernel's head or a function: a cheap no for most of them."""
         if name not in self._index.names_of_kind("macro"):
             return False
-        return any(
-            event.body and ("__global__" in event.body or _WHOLE.search(event.body) or _EXPLICIT.search(event.body))
-            for _, event in self._index.entries(name, ("macro",), lambda facts: facts.macros)
-        )
+        bodies = [e.body for _, e in self._index.entries(name, ("macro",), lambda facts: facts.macros) if e.body]
+        if self._instantiations:
+            return any(_EXPLICIT.search(body) for body in bodies)
+        return any("__global__" in body or _WHOLE.search(body) for body in bodies)
 
     def file(self, path: str, names: set[str]) -> MadeFile:
         """What the uses of some macros make in one file."""
@@ -71,6 +76,8 @@ class _Reader:
         for use in facts.invocations if facts else ():
             if use.name not in names or use.arguments is None:
                 continue
+            if use.body_end and self._instantiations:
+                continue
             if use.body_end:
                 head = self._head(path, use)
                 functions += [head] if head else []
@@ -80,9 +87,10 @@ class _Reader:
                 continue
             # The use may end in a semicolon of its own; an instantiation needs one to be read.
             made = scan(SourceFile(path, text + ";", "cuda", "")).functions
-            functions += [
-                self._moved(f, use, at + 1) for f in made if f.body_end or "explicit_instantiation" in f.flags
-            ]
+            wanted = [f for f in made if ("explicit_instantiation" in f.flags if self._instantiations else f.body_end)]
+            functions += [self._moved(f, use, at + 1) for f in wanted]
+            if self._instantiations:
+                continue  # nothing of it is read again: it needs no place
             texts.append((text, use.line))
             at += 1 + len(text)
         return MadeFile(path, tuple(functions), tuple(texts))

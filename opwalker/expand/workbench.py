@@ -83,8 +83,8 @@ class Workbench:
         self.files = Files(index)
         self._asked = tuple(asked)
         self._units: dict[str, Unit] = {}
-        self._keep = keep
         self._bindings: Bindings | None = None
+        self._keep = keep
         self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
         index.parameters = self._parameters
@@ -94,6 +94,16 @@ class Workbench:
         ):
             self.files.extend(made.path, made.texts)
             index.add_functions(made.path, made.functions)
+
+    def add_instantiations(self) -> None:
+        """Enter explicit instantiations that macros make: only a list of all kernels asks for them."""
+        unit = self.unit()
+
+        def read() -> tuple[MadeFile, ...]:
+            return read_made(self.index, self.files, unit.macros, unit.preprocessor, instantiations=True)
+
+        for made in self._keep("instantiations", tuple[MadeFile, ...], read):
+            self.index.add_functions(made.path, made.functions)
 
     def _scope_name(self, path: str, name: str, offset: int) -> str | None:
         """What an object-like macro stands for as the name of a namespace."""

@@ -94,9 +94,9 @@ class _Gathered:
 
 def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered) -> None:
     """What explicit instantiations compile besides what the ops reach."""
+    workbench.add_instantiations()
     unit = workbench.unit()
-    tools = unit.tools
-    for made in explicit_instantiations(workbench.index, unit.resolver, tools):
+    for made in explicit_instantiations(workbench.index, unit.resolver, unit.tools):
         function = made.candidate.function
         key = (made.candidate.path, function.line)
         if "global" in function.flags:
