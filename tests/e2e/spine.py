@@ -90,6 +90,8 @@ def _launch(launch: Document) -> Iterator[str]:
     if launch["under"]:
         yield f"              if {' and '.join(_steps(launch['under'], 'condition'))}"
     yield f"              via {' > '.join(_steps(launch['path'], 'function'))}"
+    count = len(launch["instances"])
+    yield f"              {count} instance{'s' * (count != 1)}, {'' if launch['complete'] else 'not '}complete"
 
 
 def _steps(facts: list[Document], what: str) -> list[str]:
@@ -116,4 +118,7 @@ def _kernels(answer: Document) -> Iterator[str]:
     for kernel in answer["kernels"]:
         reach = ", ".join(kernel["ops"]) or "nothing"
         yield f"{kernel['name']}  {_place(kernel)}  from {reach}"
+        yield from (f"  <{instance}>" for instance in kernel["instances"] if instance)
+        if not kernel["complete"]:
+            yield f"  not complete: {kernel['why_incomplete']}"
     yield from _gaps(answer)
