@@ -67,9 +67,9 @@ string(SUBSTRING a 9 9 X) list(GET L 9 X) list(SUBLIST L 5 -1 X) list(INSERT L x
     ],
 )
 def test_no_cmake_file_raises_or_runs_on(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     facts = facts_of({"CMakeLists.txt": text + "\nadd_library(last last.cpp)", "sub/CMakeLists.txt": "set(A"})
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
     ended_early = any(problem.problem.kind == "limit" for problem in facts.problems)
     assert ended_early or any(target.name == "last" for target in facts.targets)
 
@@ -91,10 +91,10 @@ def test_no_cmake_file_raises_or_runs_on(text: str) -> None:
     ],
 )
 def test_no_script_raises_or_runs_on(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     last = "from setuptools import Extension\nExtension('last', ['last.cpp'])\n"
     facts = facts_of({"setup.py": text + last})
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
     ended_early = any(problem.problem.kind == "limit" for problem in facts.problems)
     assert ended_early or any(target.name == "last" for target in facts.targets)
 
