@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from opwalker.expand.tokens import tokenize
 from tests.expand.macro_programs import Program, program, programs
+from tests.expand.test_preprocess import EXPANSIONS
 from tests.not_run import NotRun
 from tests.trees import tree
 
@@ -62,3 +63,11 @@ def test_expansion_agrees_with_the_compiler(compiler: str, tmp_path_factory, mad
 def test_most_programs_are_accepted_by_the_compiler(compiler: str, tmp_path: Path) -> None:
     """The comparison above must not be empty: the compiler takes at least 60 of 100 programs."""
     assert sum(preprocessed(compiler, program(seed), tmp_path) is not None for seed in range(100)) >= 60
+
+
+@pytest.mark.parametrize(("head", "text"), [case[:2] for case in EXPANSIONS], ids=range(len(EXPANSIONS)))
+def test_written_examples_agree_with_the_compiler(compiler: str, tmp_path: Path, head: str, text: str) -> None:
+    made = Program(f"{head}\nBEGIN {text} END\n", {})
+    wanted = preprocessed(compiler, made, tmp_path)
+    if wanted is not None:
+        assert expanded(made) == [token.text for token in tokenize(wanted)]

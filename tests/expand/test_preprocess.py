@@ -64,6 +64,18 @@ EXPANSIONS = [
     ("#define A 1", 's = "A"; // A', 's = "A";'),
     ("#define A(x) f(x)", "A(1", "A(1"),
     ("#define EMPTY", "a EMPTY b;", "a b;"),
+    ("#define A(x, y) x##y", "A(a b, c d);", "a bc d;"),
+    ("#define A(x) x A(x)", "A(A(1));", "1 A(1) A(1 A(1));"),
+    ("#define F(x) x\n#define G F", "G(1); F(G)(2);", "1; F(2);"),
+    ("#define F(x) x G\n#define G F", "G(1)(2);", "1 F(2);"),
+    ("#define A(x, y, z) f(x y z)", "A(1, , 3);", "f(1 3);"),
+    ("#define A(x, ...) g(__VA_ARGS__) x", "A(1, a b, c);", "g(a b, c) 1;"),
+    ("#define A(x) f(x)", "A((a, b));", "f((a, b));"),
+    ("#define CAT(a, b) CAT_(a, b)\n#define CAT_(a, b) a##b\n#define N 3", "CAT(k_, N) CAT_(k_, N);", "k_3 k_N;"),
+    ("#define STR(x) STR_(x)\n#define STR_(x) #x\n#define N 3", "STR(N) STR_(N);", '"3" "N";'),
+    ("#define A # x", "A;", "# x;"),
+    ("#define A(x) x ## 1 ## 2", "A(k);", "k12;"),
+    ("#define A(x) [x##x]", "A();", "[];"),
 ]
 
 
