@@ -108,7 +108,10 @@ def _tokens(text: str) -> list[tuple[str, str, int, int]] | None:
 def _number(text: str) -> Number:
     digits = text.rstrip("uUlLzZ").replace("'", "").lower()
     if digits.startswith(("0x", "0b")):
-        return Number(int(digits, 0), text)
+        try:
+            return Number(int(digits, 0), text)
+        except ValueError:
+            raise _Unreadable from None  # a prefix without digits
     octal = digits.startswith("0") and len(digits) > 1
     if octal and not set(digits) <= set("01234567"):
         raise _Unreadable

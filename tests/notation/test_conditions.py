@@ -341,3 +341,8 @@ def test_any_text_is_read(text: str) -> None:
     cond = parse_condition(text)
     assert print_condition(parse_condition(print_condition(cond))) == print_condition(cond)
     evaluate(cond, {"A": "1"}, {"B"})
+
+
+def test_a_prefix_without_digits_is_no_number() -> None:
+    """``0B'`` looks like a number to the tokens and is none."""
+    assert evaluate(parse_condition("0B' == 0"), {}, set()) is None
