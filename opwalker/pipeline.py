@@ -7,6 +7,7 @@ the question.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -195,6 +196,18 @@ class Session:
         self.store.close()
 
 
+def _asked(options: Options, progress: Progress, say: Say, answer: Callable[[Session], T]) -> T:
+    """The answer of a session; of a second one where the store was found damaged, dropped, and made anew meanwhile."""
+    from opwalker.link.store import StoreRebuilt
+
+    try:
+        with contextlib.closing(Session(options, progress, say)) as session:
+            return answer(session)
+    except StoreRebuilt:
+        with contextlib.closing(Session(options, progress, say)) as session:
+            return answer(session)
+
+
 def list_ops(
     options: Options,
     *,
@@ -204,7 +217,10 @@ def list_ops(
     say: Say = None,
 ) -> OpsResult:
     """Every op of a source."""
-    session = Session(options, progress, say)
+    return _asked(options, progress, say, lambda session: _list_ops(session, kind, namespace))
+
+
+def _list_ops(session: Session, kind: str | None, namespace: str | None) -> OpsResult:
     table = session.ops()
     chosen = tuple(op for op in table.ops if _chosen(op, kind, namespace))
     return OpsResult(
@@ -232,11 +248,14 @@ def _chosen(op: Op, kind: str | None, namespace: str | None) -> bool:
     return namespace is None or op.name.startswith((f"{namespace}::", f"{namespace}."))
 
 
-def walk(options: Options, name: str, *, instances: bool = False, progress: Progress = None, say: Say = None) -> Walk:
+def walk(options: Options, name: str, *, progress: Progress = None, say: Say = None) -> Walk:
     """The walk of one op, file, function, class or kernel."""
-    del instances  # every answer holds them; the text form shows counts first
-    session = Session(options, progress, say)
-    return session.kept(f"walk:{name}", Walk, lambda: _walk(session, name))
+    return _asked(
+        options,
+        progress,
+        say,
+        lambda session: session.kept(f"walk:{name}", Walk, lambda: _walk(session, name)),
+    )
 
 
 def _walk(session: Session, name: str) -> Walk:
@@ -281,14 +300,16 @@ def kernels(
     options: Options,
     op: str | None = None,
     *,
-    instances: bool = False,
     progress: Progress = None,
     say: Say = None,
 ) -> KernelsResult:
     """Every kernel of a source, or those that one op reaches."""
-    del instances
-    session = Session(options, progress, say)
-    return session.kept(f"kernels:{op}", KernelsResult, lambda: _kernels(session, op))
+    return _asked(
+        options,
+        progress,
+        say,
+        lambda session: session.kept(f"kernels:{op}", KernelsResult, lambda: _kernels(session, op)),
+    )
 
 
 def _kernels(session: Session, name: str | None) -> KernelsResult:
@@ -304,14 +325,17 @@ def _kernels(session: Session, name: str | None) -> KernelsResult:
 
 def build_index(options: Options, *, progress: Progress = None, say: Say = None) -> Any:
     """Index a source; the report of what was read."""
-    return Session(options, progress, say).report
+    return _asked(options, progress, say, lambda session: session.report)
 
 
 def dump(
     options: Options, stage: str, path: str | None = None, *, progress: Progress = None, say: Say = None
 ) -> object:
     """One stage's product as it is: ``source`` (the files), ``facts`` of a path, ``index`` (names and includes)."""
-    session = Session(options, progress, say)
+    return _asked(options, progress, say, lambda session: _dump(session, stage, path))
+
+
+def _dump(session: Session, stage: str, path: str | None) -> object:
     if stage == "source":
         return {
             "root": session.root,

@@ -129,17 +129,17 @@ def walk(
     ] = False,
 ) -> None:
     """Walk an op from its Python callers to the kernels it launches."""
-    session.show(session.ask(lambda flow: flow.walk, op, instances=instances))
+    session.show(session.ask(lambda flow: flow.walk, op), instances=instances)
 
 
-@command("kernels", example="opwalker kernels rms_norm --source vllm==0.30.0")
+@command("kernels", example="opwalker kernels _C::rms_norm --source vllm==0.30.0")
 def kernels(
     session: Session,
     op: Annotated[str | None, typer.Argument(metavar="[OP]", help="Only the kernels that this op reaches.")] = None,
     instances: Annotated[bool, typer.Option("--instances", help="List every template instance.")] = False,
 ) -> None:
     """List the kernels of a source, the ops that reach them, and their template instances."""
-    session.show(session.ask(lambda flow: flow.kernels, op, instances=instances), f"of {op}" if op else "")
+    session.show(session.ask(lambda flow: flow.kernels, op), f"of {op}" if op else "", instances=instances)
 
 
 @command("index", example="opwalker index --source ./vllm --jobs 4")

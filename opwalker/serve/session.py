@@ -57,8 +57,9 @@ class Session:
         finally:
             self.progress.close()
 
-    def show(self, result: object, asked: str = "") -> None:
-        """Writes a result to stdout. ``asked`` says in words what an empty answer was looking for."""
+    def show(self, result: object, asked: str = "", *, instances: bool = False) -> None:
+        """Writes a result to stdout. ``asked`` says in words what an empty answer was looking for; ``instances`` lists
+        each template instance in the text form, which otherwise says how many there are."""
         if self.as_json:
             self.show_json(result)
             return
@@ -68,7 +69,7 @@ class Session:
         terminal = is_terminal(sys.stdout)
         width = shutil.get_terminal_size((100, 24)).columns if terminal else None
         colour = terminal and not self.no_color
-        reading = Reading(build=self.build, asked=asked)
+        reading = Reading(build=self.build, asked=asked, instances=instances)
         _written(lambda: write_text(result, reading, sys.stdout, width=width, colour=colour))
 
     def show_json(self, result: object, *, indent: int | None = None) -> None:

@@ -16,7 +16,7 @@ def test_a_grammar_is_found_and_read() -> None:
 
 
 def test_what_is_not_there_is_said() -> None:
-    with pytest.raises(InternalError, match="grammars/none.lark"):
+    with pytest.raises(InternalError, match=r"grammars/none\.lark"):
         resources.path("grammars/none.lark")
     with pytest.raises(InternalError, match="no data folder"):
         resources.path("elsewhere/x")

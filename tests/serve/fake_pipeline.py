@@ -39,9 +39,9 @@ class FakePipeline(types.ModuleType):
         self._asked("list_ops", options, kind=kind, namespace=namespace)
         return samples.NO_OPS if kind or namespace else samples.OPS
 
-    def walk(self, options, name, *, instances=False, progress=None, say=None):
+    def walk(self, options, name, *, progress=None, say=None):
         """The sample op by its short name, and one kernel."""
-        self._asked("walk", options, name=name, instances=instances)
+        self._asked("walk", options, name=name)
         say("the store is new")
         progress(1, 2, "reading")
         if name == "count_pages_kernel":
@@ -50,9 +50,9 @@ class FakePipeline(types.ModuleType):
             raise InputError(f"no op is called {name!r}", "did you mean rowkit::scatter_rows?")
         return samples.WALK
 
-    def kernels(self, options, op=None, *, instances=False, progress=None, say=None):
+    def kernels(self, options, op=None, *, progress=None, say=None):
         """The sample kernels."""
-        self._asked("kernels", options, op=op, instances=instances)
+        self._asked("kernels", options, op=op)
         return samples.KERNELS
 
     def build_index(self, options, *, progress=None, say=None):

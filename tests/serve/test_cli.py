@@ -20,7 +20,7 @@ def test_walk_hands_over_name_and_options(run, flow) -> None:
     code, out, err = run("walk", "scatter_rows", "--source", "rowkit==1.4.0")
     function, options, arguments = flow.calls[0]
     assert (code, function) == (0, "walk")
-    assert arguments == {"name": "scatter_rows", "instances": False}
+    assert arguments == {"name": "scatter_rows"}
     assert options.source == "rowkit==1.4.0"
     assert (options.build, options.defines, options.archs, options.jobs, options.cache) == ("cuda", (), (), None, None)
     assert out.startswith("rowkit::scatter_rows")
@@ -38,7 +38,7 @@ def test_shared_options_reach_the_pipeline_from_any_place(run, flow) -> None:
     assert options.archs == ("9.0a", "10.0f", "gfx942")
     assert options.jobs == 3
     assert options.cache == Path("here")
-    assert arguments == {"name": "scatter_rows", "instances": True}
+    assert arguments == {"name": "scatter_rows"}
 
 
 @pytest.mark.parametrize("build", BUILDS)
@@ -68,7 +68,13 @@ def test_dump_prints_json_whether_asked_or_not(run, flow, stage: str) -> None:
 
 def test_kernels_of_an_op(run, flow) -> None:
     assert run("kernels", "scatter_rows", "--instances")[0] == 0
-    assert flow.calls[0][2] == {"op": "scatter_rows", "instances": True}
+    assert flow.calls[0][2] == {"op": "scatter_rows"}
+
+
+@pytest.mark.parametrize("words", [("kernels",), ("walk", "scatter_rows")])
+def test_instances_are_listed_when_asked_for(run, words: tuple[str, ...]) -> None:
+    assert "<c10::Half" not in run(*words)[1]
+    assert "<c10::Half" in run(*words, "--instances")[1]
 
 
 def test_index_prints_counts(run) -> None:

@@ -24,7 +24,7 @@ RESULTS = {
 }
 
 
-def text(result: object, width: int | None = None, colour: bool = False, **reading: str) -> str:
+def text(result: object, width: int | None = None, colour: bool = False, **reading: str | bool) -> str:
     out = io.StringIO()
     write_text(result, Reading(**reading), out, width=width, colour=colour)
     return out.getvalue()
@@ -36,6 +36,13 @@ def test_pages(name: str, width: int | None, snapshot) -> None:
     page = text(RESULTS[name], width)
     assert page == snapshot
     assert "\x1b" not in page
+
+
+@pytest.mark.parametrize(("result", "count"), [(samples.WALK, "3"), (samples.KERNELS, "2 instances")])
+def test_instances_are_counted_and_listed_when_asked_for(result: object, count: str) -> None:
+    short, whole = text(result), text(result, instances=True)
+    assert count in short and "<c10::Half, c10::Half, 8>" not in short
+    assert count in whole and "<c10::Half, c10::Half, 8>" in whole
 
 
 @pytest.mark.parametrize("width", [60, 100, 160])

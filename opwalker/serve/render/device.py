@@ -5,10 +5,10 @@ from __future__ import annotations
 from opwalker.model.walk import Kernel, Launch, PathStep, Terminal
 from opwalker.serve.render.host import none_found, parameter_row
 from opwalker.serve.render.page import Group, Row, Spans, Step
-from opwalker.serve.render.words import at, certainty, count, line_mark, listed, place, titled, under
+from opwalker.serve.render.words import Reading, at, certainty, line_mark, listed, place, titled, under
 
 
-def launch_step(launch: Launch) -> Step:
+def launch_step(launch: Launch, reading: Reading) -> Step:
     """A launch: kernel, template arguments, configuration, the way there, and the macros that its text stands in."""
     kernel: Spans = ((launch.kernel, "name"),)
     if launch.template_arguments:
@@ -36,15 +36,22 @@ def launch_step(launch: Launch) -> Step:
         rows = tuple(Row((((fact.condition, ""), (f"  :{fact.line}", "quiet")),)) for fact in launch.under)
         groups.append(Group("under", rows))
     groups += _path(launch.path)
-    if launch.instances:
-        groups.append(Group("instances", _instances(launch)))
+    if launch.instances or launch.why_incomplete:
+        groups.append(Group("instances", _instances(launch, reading)))
     return Step(title, tuple(groups))
 
 
-def _instances(launch: Launch) -> tuple[Row, ...]:
-    known = "all of them" if launch.complete else "not all: an argument could not be enumerated"
-    head = ((count(len(launch.instances), "instance"), ""), (f", {known}", "quiet"))
-    return (Row((head,)), *(Row((((f"<{instance}>", "type"),),)) for instance in launch.instances if instance))
+def _instances(launch: Launch, reading: Reading) -> tuple[Row, ...]:
+    number = len(launch.instances)
+    if launch.instances == ("",):
+        head: Spans = (("no template", "quiet"),)
+    elif launch.complete:
+        head = ((f"{number:,}", ""), (", complete", "quiet"))
+    else:
+        why = launch.why_incomplete or "an argument could not be enumerated"
+        head = ((f"{number:,} known, ", ""), (f"not complete: {why}", "warn"))
+    listed_ones = [Row((((f"<{one}>", "type"),),)) for one in launch.instances if one and reading.instances]
+    return (Row((head,)), *listed_ones)
 
 
 def _path(path: tuple[PathStep, ...]) -> list[Group]:

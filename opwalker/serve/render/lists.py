@@ -96,7 +96,8 @@ def _file(file: str, kernels: list[KernelEntry], reading: Reading) -> Section:
         ops: Spans = ((", ".join(kernel.ops), "key"),) if kernel.ops else (("reached from no op", "warn"),)
         where = listed([place(file, kernel.line), *standing(None, kernel.condition, reading)])
         rows.append(Row((((kernel.name, "name"),), where, _how_many(kernel), ops)))
-        rows += [Row((((f"<{instance}>", "type"),),), indent=2) for instance in kernel.instances if instance]
+        if reading.instances:
+            rows += [Row((((f"<{instance}>", "type"),),), indent=2) for instance in kernel.instances if instance]
     return Section(((file, "heading"),), rows=tuple(rows))
 
 

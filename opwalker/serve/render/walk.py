@@ -108,7 +108,7 @@ def _implementation(one: Implementation, number: int, total: int, op: Op | None,
     )
     steps = [host.host_step(one.host, op)] if one.host else _no_host(one, op)
     steps += [host.dispatch_step(use) for use in one.dispatch]
-    steps += [device.launch_step(launch) for launch in one.launches]
+    steps += [device.launch_step(launch, reading) for launch in one.launches]
     steps += [device.kernel_step(kernel) for kernel in one.kernels]
     steps += [device.terminal_step(end) for end in one.terminals]
     if not one.launches and not one.terminals:

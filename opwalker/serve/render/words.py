@@ -15,11 +15,12 @@ class Reading:
     """What the reader asked for, as far as it changes how a result is shown.
 
     ``build`` is the kind of build whose implementations come first. ``asked`` is the question in words, for an answer
-    that is empty (``"of kind pybind11"``).
+    that is empty (``"of kind pybind11"``). ``instances`` lists each template instance below its count.
     """
 
     build: str = "cuda"
     asked: str = ""
+    instances: bool = False
 
 
 def place(file: str, line: int, end_line: int | None = None) -> Piece:
