@@ -69,6 +69,13 @@ SIGNATURES = [
         "std::tuple<at::Tensor, at::Tensor> f(const at::Tensor& x, c10::optional<at::Tensor> y)",
     ),
     ("C10_HOST_DEVICE inline float f(float a) { return a; }", "C10_HOST_DEVICE float f(float a)"),
+    ("std::function<void(int, float)> f(int a) { return g; }", "std::function<void(int, float)> f(int a)"),
+    ("A<B(C)>::type<int (*)(int)> f(D<E(F)> a) {}", "A<B(C)>::type<int (*)(int)> f(D<E(F)> a)"),
+    ("auto f(int a) { return a; }", "auto f(int a)"),
+    ("constexpr auto f(int a) noexcept { return a; }", "auto f(int a)"),
+    ("decltype(auto) f(int a) { return (a); }", "decltype(auto) f(int a)"),
+    ("auto f(int a) -> A<B(C)> { return {}; }", "A<B(C)> f(int a)"),
+    ("template <class T> requires n::A<T> && (!B<T>)\nvoid f(T a) {}", "void f(T a)"),
 ]
 
 
@@ -215,6 +222,13 @@ def test_constructors_with_member_initialisers(text: str) -> None:
 def test_constructors_out_of_their_class(text: str) -> None:
     facts = scan_text(f"namespace n {{ {text}\nS::~S() {{}}\n}}{LATER}")
     assert functions(facts) == ["n::S::S", "n::S::~S", "later"]
+
+
+def test_access_labels_are_no_part_of_what_follows() -> None:
+    text = "class A {\n public:\n  int f() { return 1; }\n private: float x;\nprotected :\n  std::vector<int> v;\n};"
+    facts = scan_text(text + LATER)
+    assert signature(facts, "A::f") == "int A::f()"
+    assert [(v.name, v.type) for v in facts.variables] == [("x", "float"), ("v", "std::vector<int>")]
 
 
 def test_what_a_class_only_declares() -> None:

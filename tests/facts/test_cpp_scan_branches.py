@@ -39,6 +39,28 @@ def test_branches_that_each_open_the_same_body() -> None:
     assert function(facts, "later").line == 8
 
 
+def test_three_branches_that_each_open_the_same_body() -> None:
+    text = "#if A\nvoid f(int a) {\n#elif B\nvoid f(float a) {\n#else\nvoid f(bool a) {\n#endif\n  body();\n}"
+    facts = scan_text(text + LATER)
+    assert variants(facts, "f") == [(("A",), "int"), (("!(A)", "B"), "float"), (("!(A)", "!(B)"), "bool")]
+    assert functions(facts) == ["f", "f", "f", "later"]
+
+
+def test_any_number_of_branches_with_whole_functions() -> None:
+    text = (
+        "#if N == 0\nvoid f0() {}\n" + "".join(f"#elif N == {n}\nvoid f{n}() {{}}\n" for n in range(1, 20)) + "#endif"
+    )
+    assert functions(scan_text(text + LATER)) == [*(f"f{n}" for n in range(20)), "later"]
+
+
+def test_opening_and_closing_under_one_condition_agree() -> None:
+    text = "#if A\nvoid f(int a) {\n  if (a) {\n#else\nvoid f() {\n#endif\n  x();\n#if A\n  }\n#endif\n}"
+    facts = scan_text(text + LATER)
+    assert variants(facts, "f") == [(("A",), "int"), (("!(A)",), "")]
+    assert {f.end_line for f in facts.functions if f.name == "f"} == {11}
+    assert functions(facts)[-1] == "later"
+
+
 def test_a_name_that_differs_by_branch() -> None:
     text = "void\n#ifdef X\nf1\n#else\nf2\n#endif\n(int* a) {}"
     facts = scan_text(text + LATER)
