@@ -65,6 +65,13 @@ def _sources(root: Path) -> Iterator[str]:
             yield uncommented(path.read_text(encoding="utf-8", errors="replace"))
 
 
+def kernels(root: Path) -> set[str]:
+    """The names of all ``__global__`` functions whose head stands in the text as it is."""
+    head = re.compile(r"\b__global__\b[^;{]*?\b(\w+)\s*\((?=[^;{]*\)\s*\{)")
+    bounds = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)")
+    return {name for text in _sources(root) for name in head.findall(bounds.sub("", text))}
+
+
 def helper_ops(root: Path, helper: str) -> set[str]:
     """The literal ``op_name`` of every call of a registration helper in Python."""
     call = re.compile(rf'\b{helper}\s*\(\s*(?:op_name\s*=\s*)?"(\w+)"')
