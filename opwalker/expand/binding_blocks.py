@@ -1,14 +1,17 @@
-"""Which macros come to a registration, and the registrations that an expanded text uses.
+"""Which macros come to a registration, the registrations that an expanded text uses, and the variables they declare.
 
-In: macro names, expanded text. Out: a yes or no; ``(macro, arguments)`` pairs.
+In: macro names, expanded text, calls. Out: a yes or no; ``(macro, arguments)`` pairs; names of variables.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
+from opwalker.expand.files import holds
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
+from opwalker.model.cpp import BindingCall
 
 _KNOWN = re.compile(
     r"(?:STABLE_)?TORCH_LIBRARY\w*|PYBIND11_(?:EMBEDDED_)?MODULE|PYBIND11_PLUGIN|NB_MODULE|TVM_FFI_(?:DLL_EXPORT|STATIC_INIT)\w*|RegisterOperators\Z"
@@ -57,3 +60,39 @@ def known_uses(text: str) -> list[tuple[str, tuple[str, ...]]]:
                 )
             )
     return out
+
+
+def bare(text: str) -> str:
+    """The variable that an argument passes on, by value, reference or pointer."""
+    text = text.strip().lstrip("&* ")
+    wrapped = re.match(r"(?:std::)?(?:c?ref|move)\s*\(\s*(\w+)\s*\)\Z", text)
+    return wrapped.group(1) if wrapped else text
+
+
+def class_variable(plain: str, call: BindingCall) -> str | None:
+    """The name of a variable that is declared as ``py::class_<T> name(m, "T")``."""
+    before = plain[call.offset : call.argument_offsets[0] - 1] if call.argument_offsets else ""
+    word = re.search(r">\s*(\w+)\s*\(?\s*\Z", before)
+    if word:
+        return word.group(1)
+    line = plain[plain.rfind("\n", 0, call.offset) + 1 : call.offset]
+    assigned = re.search(r"(\w+)\s*=\s*(?:\w+::)*\Z", line)
+    return assigned.group(1) if assigned else None
+
+
+def assigned_variable(plain: str, call: BindingCall) -> str | None:
+    """The name of the variable that a call's result initialises."""
+    line = plain[max(plain.rfind(";", 0, call.offset), plain.rfind("{", 0, call.offset)) + 1 : call.offset]
+    assigned = re.search(r"(\w+)\s*(?:=|\()\s*\Z", line)
+    return assigned.group(1) if assigned else None
+
+
+def merged(outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:
+    """Conditions that hold together, each once."""
+    return inner if not outer or inner[: len(outer)] == outer else tuple(dict.fromkeys((*outer, *inner)))
+
+
+@lru_cache(maxsize=4096)
+def switched_off(terms: tuple[str, ...]) -> bool:
+    """Whether no build at all reads what stands under these conditions, as under ``#if 0``."""
+    return holds(terms, lambda name: (None, None)) is False

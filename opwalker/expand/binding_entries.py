@@ -14,6 +14,10 @@ from opwalker.expand.binding_text import function_ref, join_literals, key_name, 
 from opwalker.model.binding import Binding, FunctionRef
 from opwalker.model.walk import Gap, Span
 
+#: Methods of a torch library that register; its others that begin alike (``impl_abstract_pystub``) say where Python
+#: code lies.
+_TORCH_METHODS = frozenset("def op impl _impl impl_UNBOXED".split())
+
 
 @dataclass(frozen=True, slots=True)
 class Handle:
@@ -50,9 +54,8 @@ def _common(place: Place, handle: Handle) -> dict:
 
 
 def _no_literal(method: str, argument: str, place: Place) -> Gap:
-    return Gap(
-        "registration", Span(place.path, place.line, place.line), f"the name in {method}({argument}) is not a literal"
-    )
+    why = " ".join(f"the name in {method}({argument}) is not a literal".split())
+    return Gap("registration", Span(place.path, place.line, place.line), why)
 
 
 def torch_entries(
@@ -60,6 +63,8 @@ def torch_entries(
 ) -> list[Binding | Gap]:
     """``def``, ``impl`` and ``op`` of a torch library. ``offsets`` are the arguments' places in the file, where
     known."""
+    if method not in _TORCH_METHODS:
+        return []
     text = join_literals(arguments[0])
     if text is None:
         return [_no_literal(method, arguments[0], place)]
@@ -80,7 +85,7 @@ def torch_entries(
             reference, inner_key = function_ref(argument, at, plain or None)
             if reference is not None:
                 function = reference
-                key = inner_key or key
+            key = inner_key or key
     common = {**_common(place, handle), "tags": tuple(tags)}
     out: list[Binding | Gap] = []
     defines = method in ("def", "op")

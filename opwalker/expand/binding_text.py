@@ -18,6 +18,11 @@ _SELECTIVE = re.compile(
 _KEY = re.compile(r"(?:(?:c10|at|torch|torch::headeronly)::)?(?:DispatchKey::(\w+)|k([A-Z]\w*)|DeviceType::(\w+))\s*\Z")
 _WRAPPERS = frozenset("TORCH_FN TORCH_FN_TYPE TORCH_BOX TORCH_SELECTIVE_FN".split())
 _DISPATCH = re.compile(r"(?:torch|c10)?:{0,2}dispatch\s*\(")
+#: Calls that make a callable object of the function they are given.
+_CALLABLE = re.compile(
+    r"(?:::)?(?:\w+::)*(?:wrap_pybind_function\w*|cpp_function|function|CppFunction|Function::From\w+|TypedFunction)\s*(<|\()"
+)
+_OPTIONS = re.compile(r"(?:\w+::)*options\s*\(\s*\)[\s\S]*?\.\s*(?:template\s+)?(?:catchAllK|k)ernel\s*<")
 _CAST = re.compile(r"(?:static_cast|reinterpret_cast|const_cast)\s*<")
 _OVERLOAD_CAST = re.compile(r"(?:\w+::)*overload_cast\s*<")
 _KEYS = {"Cuda": "CUDA", "HIP": "CUDA"}
@@ -97,8 +102,7 @@ def function_ref(text: str, offset: int | None, plain: str | None) -> tuple[Func
     text = text.strip()
     for _ in range(8):
         start = text
-        while text.startswith("&"):
-            text = text[1:].lstrip()
+        text = text.lstrip("&+ \t\n")
         while text.startswith("(") and match_bracket(text, 0) == len(text):
             text = text[1:-1].strip()
         dispatch = _DISPATCH.match(text)
@@ -135,6 +139,15 @@ def function_ref(text: str, offset: int | None, plain: str | None) -> tuple[Func
             close = match_angle(text, boxed.end() - 1)
             if close > 0:
                 text = text[boxed.end() : close - 1].strip()
+        text = _unwrapped(text)
+        options = _OPTIONS.match(text)
+        if options:
+            close = match_angle(text, options.end() - 1)
+            rest = text[close:].strip() if close > 0 else ""
+            if rest.startswith("("):
+                last = split_commas(text, options.end(), close - 1)[-1]
+                key = key_name(rest[1 : match_bracket(rest, 0) - 1]) or key
+                text = text[last[0] : last[1]].strip()
         if text == start:
             break
     if text.startswith("["):
@@ -155,9 +168,28 @@ def function_ref(text: str, offset: int | None, plain: str | None) -> tuple[Func
         if member:
             name, template, tail = f"{name}::{member.group(1)}", None, ""
         rest = tail
-    if rest or name.split("::")[-1] in ("nullptr", "makeFallthrough", "arg", "true", "false"):
+    if (
+        rest
+        or name.split("::")[-1] in ("nullptr", "makeFallthrough", "arg", "true", "false")
+        or "_RegisterOrVerify" in name
+    ):
         return None, key
     return FunctionRef(name, template, arity), key
+
+
+def _unwrapped(text: str) -> str:
+    """What ``cpp_function(f)`` and its kin are made of; the text itself where it is none of them."""
+    match = _CALLABLE.match(text)
+    if match is None:
+        return text
+    opened = match.end() - 1
+    if text[opened] == "<":
+        close = match_angle(text, opened)
+        opened = close + len(text[close:]) - len(text[close:].lstrip()) if close > 0 else -1
+    if opened < 0 or text[opened : opened + 1] != "(" or match_bracket(text, opened) != len(text):
+        return text
+    parts = split_commas(text, opened + 1, len(text) - 1)
+    return text[parts[0][0] : parts[0][1]].strip() if parts else text
 
 
 def _cast_arity(text: str, is_list: bool) -> int | None:

@@ -10,11 +10,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from opwalker.expand.binding_blocks import BLOCK_TEXT, RegistrationMacros, known_uses
-from opwalker.expand.binding_entries import Handle, Place, plain_entries, torch_entries
-from opwalker.expand.binding_text import function_ref, key_name, literal
+from opwalker.expand.binding_blocks import (
+    BLOCK_TEXT,
+    RegistrationMacros,
+    bare,
+    known_uses,
+    switched_off,
+)
+from opwalker.expand.binding_calls import CallReader
+from opwalker.expand.binding_entries import Handle
+from opwalker.expand.binding_text import function_ref, key_name
 from opwalker.expand.expanded import Expanded
-from opwalker.expand.files import Files
+from opwalker.expand.files import Files, FileView
 from opwalker.expand.macros import MacroTable
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.tokens import tokenize
@@ -22,7 +29,7 @@ from opwalker.facts.cpp_bindings import calls_in
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
 from opwalker.model.binding import Binding
-from opwalker.model.cpp import BindingCall, BindingSite, CppFacts, Invocation
+from opwalker.model.cpp import BindingSite, CppFacts, Invocation
 from opwalker.model.walk import Gap, Span
 
 _TORCH_BLOCK = re.compile(
@@ -30,10 +37,6 @@ _TORCH_BLOCK = re.compile(
 )
 _PYBIND_BLOCK = frozenset(("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "PYBIND11_PLUGIN", "NB_MODULE"))
 _EXPORT = re.compile(r"TVM_FFI_DLL_EXPORT(?:_INTERNAL)?_TYPED_FUNC\Z")
-_BINDS_NOTHING = frozenset(
-    "class_ enum_ value attr export_values set_python_module ObjectDef GlobalDef RegisterOperators init fallback "
-    "func".split()
-)
 _EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 
 
@@ -61,14 +64,10 @@ class BindingReader:
     ) -> None:
         self._index = index
         self._files = files
-        self._macros = macros
         self._preprocessor = preprocessor
         self._extension_names = extension_names
-        self._out: list[Binding] = []
-        self._gaps: list[Gap] = []
         self._registers = RegistrationMacros(index)
-        self._classes: dict[tuple[str, str], str] = {}
-        self._followed: set[tuple[str, int, str]] = set()
+        self._reader = CallReader(index, files, macros, preprocessor)
 
     def read(self) -> Bindings:
         """Every binding of the tree."""
@@ -80,31 +79,41 @@ class BindingReader:
                 else:
                     self._free_calls(path, facts, site)
         self._exports()
-        unique: dict[Binding, None] = dict.fromkeys(self._out)
+        unique: dict[Binding, None] = dict.fromkeys(self._reader.out)
         ordered = sorted(unique, key=lambda b: (b.path, b.line, b.name, b.role))
-        return Bindings(tuple(ordered), tuple(dict.fromkeys(self._gaps)))
+        return Bindings(tuple(ordered), tuple(dict.fromkeys(self._reader.gaps)))
 
     # -- blocks -----------------------------------------------------------------------------------------------------
 
     def _block(self, path: str, facts: CppFacts, site: BindingSite) -> None:
         block = facts.invocations[site.block]
+        under = facts.conditions[block.condition]
         if not self._registers.may_register(block.name) and not any(
             c.method in ("GlobalDef", "ObjectDef") for c in site.calls
         ):
             return
         for name, arguments in self._registration(path, block):
-            match = _TORCH_BLOCK.match(name)
-            if match and len(arguments) >= (3 if match.group("kind") == "_IMPL" else 2):
-                key = key_name(arguments[1]) if match.group("kind") == "_IMPL" else None
-                for namespace, target, why in self._names(path, arguments[0], block.line):
-                    handle = Handle("torch_library", namespace, key, target, why)
-                    self._site(path, facts, site, arguments[-1], handle, block.scope, (block.name,))
-            elif name in _PYBIND_BLOCK and len(arguments) >= 2:
-                for module, target, why in self._names(path, arguments[0], block.line):
-                    handle = Handle("pybind11", module, None, target, why)
-                    self._site(path, facts, site, arguments[1], handle, block.scope, ())
-            elif name.startswith("TVM_FFI") or any(c.method in ("GlobalDef", "ObjectDef") for c in site.calls):
+            handles = self._handles(path, name, arguments, block.line)
+            for handle, variable in handles:
+                macros = (block.name,) if handle.kind == "torch_library" else ()
+                self._reader.site(path, facts, site, variable, handle, block.scope, macros, under)
+            if not handles and (
+                name.startswith("TVM_FFI") or any(c.method in ("GlobalDef", "ObjectDef") for c in site.calls)
+            ):
                 self._free_calls(path, facts, site)
+
+    def _handles(self, path: str, name: str, arguments: Sequence[str], line: int) -> list[tuple[Handle, str]]:
+        """What a use of a known block macro opens: each handle, and the variable that it is called by."""
+        match = _TORCH_BLOCK.match(name)
+        if match and len(arguments) >= (3 if match.group("kind") == "_IMPL" else 2):
+            key = key_name(arguments[1]) if match.group("kind") == "_IMPL" else None
+            found, variable, kind = self._names(path, arguments[0], line), arguments[-1], "torch_library"
+        elif name in _PYBIND_BLOCK and len(arguments) >= 2:
+            key = None
+            found, variable, kind = self._names(path, arguments[0], line), arguments[1], "pybind11"
+        else:
+            return []
+        return [(Handle(kind, prefix, key, target, why), bare(variable)) for prefix, target, why in found]
 
     def _registration(self, path: str, block: Invocation) -> list[tuple[str, tuple[str, ...]]]:
         """The known block macros that a use means, with their arguments expanded."""
@@ -126,7 +135,7 @@ class BindingReader:
             return [(name, None, None)]
         known = self._extension_names(path)
         if not known:
-            self._gaps.append(
+            self._reader.gaps.append(
                 Gap(
                     "namespace",
                     Span(path, line, line),
@@ -136,100 +145,6 @@ class BindingReader:
             return [(name, None, f"{_EXTENSION_NAME} is not resolved")]
         return [(name.replace(_EXTENSION_NAME, value), value, None) for value in known]
 
-    # -- calls ------------------------------------------------------------------------------------------------------
-
-    def _site(
-        self,
-        path: str,
-        facts: CppFacts,
-        site: BindingSite,
-        handle_name: str,
-        handle: Handle,
-        scope: tuple[str, ...],
-        macros: tuple[str, ...],
-    ) -> None:
-        handles = {handle_name.strip().lstrip("&"): handle}
-        self._calls(path, facts, site.calls, handles, scope, macros, None)
-        for name, arguments, offset, condition in site.uses:
-            if any(a.strip() in handles for a in arguments) and not self._macros.is_macro_name(name.split("::")[-1]):
-                self._follow(path, name, arguments, handles, scope, offset)
-            elif self._macros.is_macro_name(name):
-                self._macro_statement(path, facts, name, offset, condition, handles, scope)
-
-    def _macro_statement(self, path, facts, name, offset, condition, handles, scope) -> None:
-        code = self._files.view(path).blanked.code
-        opened = code.find("(", offset)
-        close = match_bracket(self._files.view(path).blanked.plain, opened)
-        if close < 0:
-            return
-        expanded = self._preprocessor.tokens(path, tokenize(code[offset:close], offset), path)
-        calls = calls_in(expanded.full)
-        line = self._files.view(path).blanked.line(offset)
-        self._calls(path, facts, calls, handles, scope, (name,), (expanded, line, condition))
-
-    def _calls(self, path, facts, calls, handles, scope, macros, origin) -> None:
-        """Enter the calls whose receiver is one of ``handles``. ``origin`` is set for calls that a macro made."""
-        owner: dict[int, tuple[Handle, str | None]] = {}
-        for number, call in enumerate(calls):
-            if call.previous >= 0:
-                holder = owner.get(call.previous)
-            elif call.method in ("class_", "enum_", "ObjectDef", "GlobalDef", "RegisterOperators"):
-                holder = self._class_holder(call, handles)
-            else:
-                found = handles.get(call.receiver)
-                holder = (found, None) if found else None
-            if holder is None:
-                continue
-            owner[number] = holder
-            line = call.line if origin is None else origin[1]
-            condition = facts.conditions[call.condition if origin is None else origin[2]]
-            if call.method == "def_submodule" and holder[0].kind == "pybind11":
-                self._submodule(path, call, handles, holder[0])
-                continue
-            self._enter(path, call, holder[0], holder[1], line, condition, scope, macros, origin)
-            if call.method == "class_" and call.previous < 0:
-                variable = self._variable(path, call) if origin is None else None
-                if variable:
-                    handles[variable] = Handle(
-                        holder[0].kind, f"{holder[0].prefix}.{holder[1]}", None, holder[0].target
-                    )
-
-    def _class_holder(self, call: BindingCall, handles: dict[str, Handle]) -> tuple[Handle, str | None] | None:
-        if call.method in ("GlobalDef", "RegisterOperators"):
-            kind = "tvm_ffi" if call.method == "GlobalDef" else "torch_library"
-            return Handle(kind, ""), None
-        if call.method == "ObjectDef":
-            return Handle("tvm_ffi", (call.template or "").split("::")[-1]), None
-        if len(call.arguments) < 2:
-            return None
-        holder = handles.get(call.arguments[0].strip())
-        name = literal(call.arguments[1])
-        if not holder or not name:
-            return None
-        if call.template:
-            first = split_commas(call.template)[0]
-            self._classes[(holder.prefix, name)] = call.template[first[0] : first[1]].strip()
-        return holder, name
-
-    def _variable(self, path: str, call: BindingCall) -> str | None:
-        """The name of a variable that is declared as ``py::class_<T> name(m, "T")``."""
-        plain = self._files.view(path).blanked.plain
-        before = plain[call.offset : call.argument_offsets[0] - 1] if call.argument_offsets else ""
-        word = re.search(r">\s*(\w+)\s*\(?\s*\Z", before)
-        if word:
-            return word.group(1)
-        line = plain[plain.rfind("\n", 0, call.offset) + 1 : call.offset]
-        assigned = re.search(r"(\w+)\s*=\s*(?:\w+::)*\Z", line)
-        return assigned.group(1) if assigned else None
-
-    def _submodule(self, path: str, call: BindingCall, handles: dict[str, Handle], holder: Handle) -> None:
-        plain = self._files.view(path).blanked.plain
-        line = plain[max(plain.rfind(";", 0, call.offset), plain.rfind("{", 0, call.offset)) + 1 : call.offset]
-        assigned = re.search(r"(\w+)\s*(?:=|\()\s*\Z", line)
-        name = literal(call.arguments[0]) if call.arguments else None
-        if assigned and name:
-            handles[assigned.group(1)] = Handle("pybind11", f"{holder.prefix}.{name}", None, holder.target)
-
     def _free_calls(self, path: str, facts: CppFacts, site: BindingSite) -> None:
         """Calls that need no handle: ``GlobalDef().def(…)``, ``RegisterOperators().op(…)``."""
         if any(call.method in ("GlobalDef", "ObjectDef", "RegisterOperators") for call in site.calls):
@@ -238,80 +153,7 @@ class BindingReader:
                 scope = facts.functions[site.function].scope
             elif site.block >= 0:
                 scope = facts.invocations[site.block].scope
-            self._calls(path, facts, site.calls, {}, scope, (), None)
-
-    def _follow(self, path, name, arguments, handles, scope, offset) -> None:
-        """A call that passes a handle on: read the function's bindings with its parameter as the handle."""
-        position = next(i for i, a in enumerate(arguments) if a.strip() in handles)
-        handle = handles[arguments[position].strip()]
-        simple = name.split("::")[-1]
-        wanted = tuple(p for p in name.split("::")[:-1] if p)
-        for where, function in self._index.functions(simple):
-            if not function.body_end or len(function.parameters) <= position:
-                continue
-            visible = tuple(s for s in function.scope if not s.startswith("("))
-            if wanted and visible[-len(wanted) :] != wanted:
-                continue
-            key = (where, function.offset, handle.prefix)
-            if key in self._followed:
-                continue
-            facts = self._index.facts(where)
-            number = facts.functions.index(function)
-            for site in facts.bindings:
-                if site.function == number:
-                    self._followed.add(key)
-                    self._site(where, facts, site, function.parameters[position].name, handle, function.scope, ())
-        del scope, offset, path
-
-    # -- entries ----------------------------------------------------------------------------------------------------
-
-    def _enter(self, path, call, handle, class_name, line, condition, scope, macros, origin) -> None:
-        method = call.method
-        if handle.kind == "pybind11" and method in ("class_", "enum_", "attr") and call.arguments:
-            name = class_name if method != "attr" else literal(call.arguments[0])
-            if name:
-                # A class or attribute is a binding without a function of its own: listed, and walked by its members.
-                self._out.append(
-                    Binding(
-                        handle.kind,
-                        "def",
-                        f"{handle.prefix}.{name}",
-                        None,
-                        None,
-                        None,
-                        path,
-                        line,
-                        condition,
-                        scope,
-                        macros=macros,
-                        unresolved=handle.unresolved,
-                        target=handle.target,
-                        class_name=(call.template or name) if method != "attr" else None,
-                    )
-                )
-        if method in _BINDS_NOTHING or not call.arguments:
-            return
-        arguments = [self._resolved(path, a, origin) for a in call.arguments]
-        place = Place(path, line, condition, scope, macros)
-        offsets = call.argument_offsets if origin is None else ()
-        # Only a lambda needs the file's text, for where it ends.
-        is_lambda = any(argument.lstrip().startswith("[") for argument in arguments)
-        plain = self._files.view(path).blanked.plain if is_lambda else ""
-        if handle.kind == "torch_library":
-            made = torch_entries(call.method, arguments, offsets, plain, handle, place)
-        else:
-            made_of = self._classes.get((handle.prefix, class_name or ""), class_name)
-            made = plain_entries(call.method, arguments, offsets, plain, handle, (class_name, made_of), place)
-        for entry in made:
-            (self._gaps if isinstance(entry, Gap) else self._out).append(entry)
-
-    def _resolved(self, path: str, argument: str, origin) -> str:
-        """An argument with its macros expanded, where it has any."""
-        if origin is not None or not any(self._macros.is_macro_name(w) for w in re.findall(r"[A-Za-z_]\w*", argument)):
-            return argument
-        if argument.lstrip().startswith("["):
-            return argument
-        return self._preprocessor.tokens(path, tokenize(argument, 0), path).full
+            self._reader.calls(path, facts.conditions, site.calls, {}, scope, (), None)
 
     # -- exports at namespace level -----------------------------------------------------------------------------------
 
@@ -324,14 +166,42 @@ class BindingReader:
             for path in self._index.store.paths_of(name, ("invocation",)):
                 facts = self._index.facts(path)
                 for use in facts.invocations:
-                    if use.name == name and not use.body_end and use.arguments is not None:
+                    if use.name != name or use.arguments is None or switched_off(facts.conditions[use.condition]):
+                        continue
+                    if use.body_end:
+                        self._included(path, facts, use)
+                    else:
                         self._export(path, facts, use, known)
+
+    def _included(self, path: str, facts: CppFacts, block: Invocation) -> None:
+        """Calls of a block that stand in a file which the block includes."""
+        for include in facts.includes:
+            if not block.body_start <= include.offset < block.body_end:
+                continue
+            target = self._files.resolve_include(path, include.target)
+            if target is None:
+                continue
+            view = self._files.view(target)
+            calls = calls_in(view.blanked.text)
+            under = facts.conditions[include.condition]
+            for name, arguments in self._registration(path, block):
+                for handle, variable in self._handles(path, name, arguments, block.line):
+                    found = {variable: handle}
+                    self._reader.calls(target, view.conditionals.conditions, calls, found, block.scope, (), None, under)
 
     def _export(self, path: str, facts: CppFacts, use: Invocation, known: bool) -> None:
         if known:
             self._export_entry(path, facts, use, tuple(use.arguments), ())
             return
-        code = self._files.view(path).blanked.code[use.offset : use.end]
+        whole = self._files.view(path).blanked.code
+        code = whole[use.offset : use.end]
+        if use.name.startswith("TVM_FFI_STATIC_INIT") and "GlobalDef" in code:
+            # Blanks before the block keep its lines and offsets those of the file.
+            view = FileView(path, re.sub(r"[^\n]", " ", whole[: use.offset]) + code)
+            under = facts.conditions[use.condition]
+            calls = calls_in(view.blanked.text)
+            self._reader.calls(path, view.conditionals.conditions, calls, {}, use.scope, (), None, under)
+            return
         expanded = self._preprocessor.tokens(path, tokenize(code, use.offset), path)
         text = expanded.full
         if "TORCH_LIBRARY" not in text and "TVM_FFI" not in text and "PYBIND11_MODULE" not in text:
@@ -345,9 +215,11 @@ class BindingReader:
         if len(arguments) < 2:
             return
         stem = path.rsplit("/", 1)[-1].split(".")[0]
-        function, _ = function_ref(arguments[1], None, None)
+        # What a macro made has no place in the file that a lambda could be read at.
+        plain = None if macros else self._files.view(path).blanked.plain
+        function, _ = function_ref(arguments[1], use.offset, plain)
         for role in ("def", "impl"):
-            self._out.append(
+            self._reader.out.append(
                 Binding(
                     "tvm_ffi",
                     role,
@@ -373,17 +245,9 @@ class BindingReader:
                 continue
             end = match_bracket(text, brace.end() - 1)
             arguments = tuple(text[a:b].strip() for a, b in split_commas(text, match.end(), close - 1))
-            torch = _TORCH_BLOCK.match(match.group(1))
-            if torch and end > 0:
-                key = key_name(arguments[1]) if torch.group("kind") == "_IMPL" else None
-                for namespace, target, why in self._names(path, arguments[0], use.line):
-                    handle = Handle("torch_library", namespace, key, target, why)
-                    self._calls(
-                        path,
-                        facts,
-                        calls_in(text[brace.end() - 1 : end]),
-                        {arguments[-1]: handle},
-                        use.scope,
-                        (use.name,),
-                        (expanded, use.line, use.condition),
-                    )
+            if end < 0:
+                continue
+            origin = (expanded, use.line, facts.conditions[use.condition])
+            calls = calls_in(text[brace.end() - 1 : end])
+            for handle, variable in self._handles(path, match.group(1), arguments, use.line):
+                self._reader.calls(path, (), calls, {variable: handle}, use.scope, (use.name,), origin)
