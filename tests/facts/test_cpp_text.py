@@ -192,6 +192,9 @@ def test_an_include_guard_is_no_condition(text: str) -> None:
         "#ifndef X\n#define X 3\n#else\n#define Y\n#endif\n",
         "#ifndef X\n#define Y\nint x;\n#endif\n",
         "#ifdef X\n#define X\nint x;\n#endif\n",
+        "#ifndef X\n#undef X\nint x;\n#endif\n",
+        "#ifndef X\n#define X\n#if Y\n#endif\n#endif\nint x;\n",
+        "#ifndef X\n#define X\n#endif\nint x;\n#ifdef Y\n#endif\n",
         "int x;\n#ifndef X\n#include <a.h>\n#endif\n",
     ],
 )
@@ -222,6 +225,17 @@ def test_conditionals_that_do_not_pair_are_problems(text: str, problem: str) -> 
 
 def test_an_open_conditional_reaches_to_the_end() -> None:
     assert branches("#ifdef A\nint x;\n") == [(("defined(A)",), "int x;")]
+
+
+def test_several_open_conditionals_all_reach_to_the_end() -> None:
+    text = "#ifdef A\n1\n#ifdef B\n2\n"
+    assert branches(text) == [(("defined(A)",), "1\n#ifdef B\n2"), (("defined(A)", "defined(B)"), "2")]
+
+
+def test_an_else_belongs_to_the_innermost_conditional() -> None:
+    text = "#if A\n#if B\n1\n#else\n2\n#endif\n#else\n3\n#endif\n"
+    found = {piece: terms for terms, piece in branches(text)}
+    assert (found["1"], found["2"], found["3"]) == (("A", "B"), ("A", "!(B)"), ("!(A)",))
 
 
 def test_parents_come_before_their_children() -> None:
