@@ -1,4 +1,4 @@
-"""Which definition of a macro holds: certainty, conditions, includes, places; and which spans of a file a build reads."""
+"""Which definition of a macro holds: certainty, conditions, includes, places; which spans of a file a build reads."""
 
 from __future__ import annotations
 
