@@ -6,18 +6,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.opwalker-installed
 INSTALLED_DEV := $(VENV)/.opwalker-installed-dev
+DEMO_LIBRARY := fixtures/libraries/pagekit
+DEMO_LIBRARY_OP := scatter_pages
 DEMO_SOURCE := vllm==0.30.0
 DEMO_OP := reshape_and_cache
 
 .PHONY: demo test bench clean
 
 demo: $(INSTALLED)
-	@set -e; \
-	library=$$(ls -d fixtures/libraries/*/ | head -n 1); library=$${library%/}; \
-	op=$$($(BIN)/opwalker ops --source "$$library" --json \
-	  | $(BIN)/python -c 'import json, sys; print(json.load(sys.stdin)["ops"][0]["name"])'); \
-	echo "> opwalker walk $$op --source $$library"; echo; \
-	$(BIN)/opwalker walk "$$op" --source "$$library"
+	@echo "> opwalker walk $(DEMO_LIBRARY_OP) --source $(DEMO_LIBRARY)"; echo
+	@$(BIN)/opwalker walk $(DEMO_LIBRARY_OP) --source $(DEMO_LIBRARY)
 	@echo; echo "> opwalker walk $(DEMO_OP) --source $(DEMO_SOURCE)"; echo
 	@$(BIN)/opwalker walk $(DEMO_OP) --source $(DEMO_SOURCE) || \
 	  if [ $$? -eq 5 ]; then echo "demo: left out, as the package cannot be fetched from here"; else exit 1; fi
