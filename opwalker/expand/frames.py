@@ -15,7 +15,8 @@ from opwalker.model.walk import PathStep
 class Frame:
     """``functions`` maps parameters (run-time and template) to kernels they can be; ``types`` maps template parameters
     to class names, ``bound`` to what a call binds them to (None: not worked out, for the reason ``unbound``).
-    ``candidate`` is None for a lambda, which then has a ``name``."""
+    ``certain`` is false where a call on the way fits several functions. ``candidate`` is None for a lambda, which then
+    has a ``name``."""
 
     candidate: Candidate | None
     root: str
@@ -24,6 +25,7 @@ class Frame:
     types: dict[str, str] = field(default_factory=dict)
     bound: dict[str, Term | None] = field(default_factory=dict)
     unbound: str | None = None
+    certain: bool = True
     name: str = "lambda"
 
     @property
@@ -38,6 +40,7 @@ class Frame:
         return (
             *self.candidate.key,
             self.root,
+            self.certain,
             held,
             tuple(sorted(self.types.items())),
             tuple(sorted((k, repr(v)) for k, v in self.bound.items())),

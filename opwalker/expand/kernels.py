@@ -180,7 +180,7 @@ class KernelFinder:
             found: dict[tuple, KernelRef] = {}
             for span in inner.facts.returns:
                 self._collect(inner, span, held, found, seen, depth + 1)
-            lacking = bool(self._bodies.missing_includes(inner))
+            lacking = bool(self._bodies.unread_includes(inner))
             for reference in found.values():
                 self._add(out, replace(reference, certain=False) if lacking else reference)
 
@@ -200,25 +200,41 @@ class KernelFinder:
                         ).candidates:
                             plain = candidate.function.template is None
                             why = None if plain else f"the arguments in the table `{name}` are not worked out"
-                            self._add(
-                                out,
-                                KernelRef(candidate.path, candidate.function, (), True, ("",) if plain else (), why),
-                            )
+                            written = () if plain else _written(variable.value, match.end())
+                            instances = ("",) if plain else ()
+                            self._add(out, KernelRef(candidate.path, candidate.function, written, True, instances, why))
 
     def host_functions(self, body: Body, span: Span2, frame: Frame) -> list[Candidate]:
         """Host functions that a called variable can hold: named in its initialiser, in assignments to it, or returned
         by a function that either calls."""
-        word = re.match(r"\(?\s*\*?\s*(\w+)", body.text(span))
+        text = body.text(span)
+        word = re.match(r"\(?\s*\*?\s*(\w+)", text)
         if word is None:
             return []
-        spans = [f.value for f in body.locals.get(word.group(1), ()) if f.value and body.lambda_at(f.value) is None]
-        spans += [
-            a.value for target, found in body.assigns.items() if re.match(rf"{word.group(1)}\b", target) for a in found
-        ]
+        name = word.group(1)
         out: dict[tuple, Candidate] = {}
+        if name not in body.locals:
+            if text.endswith(")"):
+                self._host_names(body, span, frame, out, 0)
+            else:
+                self._tabled(name, body, frame, out)
+            return list(out.values())
+        spans = [f.value for f in body.locals[name] if f.value and body.lambda_at(f.value) is None]
+        spans += [a.value for target, found in body.assigns.items() if re.match(rf"{name}\b", target) for a in found]
         for found in spans:
             self._host_names(body, found, frame, out, 0)
         return list(out.values())
+
+    def _tabled(self, name: str, body: Body, frame: Frame, out: dict) -> None:
+        """Functions named in the initialiser of a variable outside functions."""
+        near = self._index.closure(frame.root) | {body.path}
+        names = self._index.names_of_kind("function")
+        for path, variable in self._index.entries(name, ("variable",), lambda facts: facts.variables):
+            for match in _NAME.finditer(variable.value or "") if path in near else ():
+                found = "".join(match.group().split())
+                if found.split("::")[-1] in names:
+                    for candidate in self._resolver.function(found, frame.context(body), None, kernel=False).candidates:
+                        out[candidate.key] = candidate
 
     def _host_names(self, body: Body, span: Span2, frame: Frame, out: dict, depth: int) -> None:
         """Functions named in a span; where one is called there, those that it returns."""
@@ -241,3 +257,11 @@ class KernelFinder:
                     held = Frame(candidate, root, frame.steps, {}, dict(frame.types))
                     for returned in inner.facts.returns:
                         self._host_names(inner, returned, held, out, depth + 1)
+
+
+def _written(text: str, at: int) -> tuple[str, ...]:
+    """The template arguments that stand at an offset of a text."""
+    if not text.startswith("<", at):
+        return ()
+    close = match_angle(text, at)
+    return tuple(" ".join(text[a:b].split()) for a, b in split_commas(text, at + 1, close - 1)) if close > 0 else ()

@@ -15,6 +15,10 @@ from opwalker.model.body import CallFact, LaunchFact, Span2
 from opwalker.model.reach import KernelRef, LaunchSite
 from opwalker.model.walk import Gap, PathStep, Span, Terminal
 
+#: What may stand before a kernel's name in an expression: parentheses, C casts, the address operator.
+_AROUND = re.compile(r"(?:[\s(&*]|\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\))*")
+_CAST = re.compile(r"(?:(?:static|reinterpret|const|dynamic)_cast|std::(?:forward|move))\s*<")
+_QUALIFIED = re.compile(r"(?:::)?\w+(?:\s*::\s*\w+)*")
 _EXTENT = re.compile(r"\bdim3\b|\bauto\b|Dim3|dim3_t")
 
 
@@ -36,6 +40,7 @@ class LaunchReader:
             (parts[0], parts[1], parts[2] or "0", parts[3] or "0"),
             fact.arguments,
             fact.block,
+            body.expanded.full.find("<<<", fact.kernel[1]),
         )
 
     def runtime(self, frame: Frame, body: Body, call: CallFact) -> LaunchSite | Terminal | Gap | None:
@@ -126,6 +131,7 @@ class LaunchReader:
         configuration: tuple[str | None, str | None, str | None, str | None],
         passed: tuple[Span2, ...] | None,
         block: int,
+        operator: int = -1,
     ) -> LaunchSite | Terminal | Gap | None:
         found = self._kernels.kernels(body, kernel, frame, passed)
         if not found and not self._kernels.is_compiled(body, frame, kernel[0]):
@@ -134,6 +140,10 @@ class LaunchReader:
         anchor = _name_offset(body, kernel)
         path, line = body.origin(anchor)
         chain = body.expanded.chain(body.expanded.origin(anchor)[2])
+        if not chain and operator >= 0:
+            # The kernel's name was handed to a macro that launches it: the launch stands there.
+            chain = body.expanded.chain(body.expanded.origin(operator)[2])
+            path, line = body.origin(operator) if chain else (path, line)
         use = (body.path, body.use_line(anchor)) if chain else None
         steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(anchor)))
         expression = body.written(kernel)
@@ -215,9 +225,19 @@ def _by_arity(found: tuple[KernelRef, ...], count: int | None) -> tuple[KernelRe
 
 def _name_offset(body: Body, kernel: Span2) -> int:
     """The offset of the kernel's own name within its expression: the line that a reader is sent to."""
-    text = body.expanded.full[kernel[0] : kernel[1]]
-    name = re.match(r"[\s(&*]*(?:::)?\w+(?:\s*::\s*\w+)*", text)
+    full = body.expanded.full
+    at, end = kernel
+    while True:
+        at = _AROUND.match(full, at, end).end()
+        cast = _CAST.match(full, at, end)
+        if cast is None:
+            break
+        close = match_angle(full[:end], cast.end() - 1)
+        if close < 0:
+            break
+        at = close
+    name = _QUALIFIED.match(full, at, end)
     if name is None:
         return kernel[0]
     last = re.search(r"\w+\Z", name.group())
-    return kernel[0] + (last.start() if last else 0)
+    return name.start() + (last.start() if last else 0)

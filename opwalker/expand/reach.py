@@ -8,15 +8,17 @@ that several definitions fit is followed into each and marked ``possible``.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
+from opwalker.expand.callees import constructions, made_class, picked
 from opwalker.expand.environment import Tools
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import InstanceReader
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
-from opwalker.expand.resolve import Candidate, Resolver
+from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terminals import (
     KERNEL_QUERIES,
@@ -113,14 +115,10 @@ class Follower:
             self._launch(frame, body, self._launch_reader.chevron(frame, body, fact))
         for call in body.facts.calls:
             self._call(frame, body, call, depth)
-        for path, line, target in self._bodies.missing_includes(body):
-            self._gaps[
-                Gap(
-                    "include",
-                    Span(path, line, line),
-                    f"{target} is included inside this function, and it is not in the source",
-                )
-            ] = None
+        for call in constructions(body, self._index.names_of_kind("class")):
+            self._construct(frame, body, call, call.name, depth)
+        for path, line, reason in self._bodies.unread_includes(body):
+            self._gaps[Gap("include", Span(path, line, line), reason)] = None
         for start, end in body.facts.errors:
             path, line = body.origin(max(0, start))
             self._gaps[
@@ -140,17 +138,26 @@ class Follower:
             self._member_call(frame, body, call, depth)
         elif simple in body.locals and "::" not in call.name:
             self._variable_call(frame, body, call, depth)
+        elif call.name[-1] in ")]" and not self._made_here(call.name):
+            self._steps(frame, body, call, self._kernels.host_functions(body, call.callee, frame), depth)
         else:
             self._free_call(frame, body, call, depth)
         self._passed_functions(frame, body, call, depth)
+
+    def _made_here(self, callee: str) -> bool:
+        """Whether a callee is an object made for the call: ``Launcher(grid)(...)``."""
+        name = strip_arguments(re.split(r"[({\[]", callee, maxsplit=1)[0])
+        return name.split("::")[-1] in self._index.names_of_kind("class")
 
     def _free_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         name = call.name
         context = frame.context(body)
         resolution = self._resolver.function(name, context, len(call.arguments), kernel=False)
         if resolution.candidates:
-            for candidate in resolution.candidates:
-                self._step(frame, body, call, candidate, depth)
+            self._steps(frame, body, call, picked(resolution.candidates, call, body), depth)
+            return
+        made = made_class(call, body, self._index.names_of_kind("class"))
+        if made is not None and self._construct(frame, body, call, made, depth):
             return
         functor = re.match(r"(?:::)?([\w:]+?)(?:<.*>)?\s*(?:\{.*\}|\(.*\))\Z", name, re.DOTALL)
         class_name = functor.group(1) if functor else None
@@ -176,6 +183,15 @@ class Follower:
                 Gap("no-body", Span(path, line, line), f"{name} is declared, but its body is not in the source")
             ] = None
 
+    def _construct(self, frame: Frame, body: Body, call: CallFact, name: str, depth: int) -> bool:
+        """Enters the constructors of a class that take the arguments of a call; whether there is one."""
+        simple = simple_of(name)
+        if simple not in self._index.names_of_kind("function"):
+            return False
+        found = self._resolver.method(simple, name, frame.context(body), len(call.arguments)).candidates
+        self._steps(frame, body, call, found, depth)
+        return bool(found)
+
     def _member_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         receiver = body.text(call.receiver)
         context = frame.context(body)
@@ -187,8 +203,7 @@ class Follower:
             made = self._types.class_name(type_text, context) if type_text else None
         found = self._resolver.method(call.name, made, context, len(call.arguments)) if made else None
         if found and found.candidates:
-            for candidate in found.candidates:
-                self._step(frame, body, call, candidate, depth)
+            self._steps(frame, body, call, found.candidates, depth)
             return
         full = self._types.expanded_name(type_text, context) if type_text else ""
         if full and is_library_type(full) and call.simple in ("run", "operator()", "initialize", "execute", "Run"):
@@ -230,6 +245,13 @@ class Follower:
             for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
                 self._step(frame, body, call, candidate, depth, passed=True)
 
+    def _steps(self, frame: Frame, body: Body, call: CallFact, candidates: Sequence[Candidate], depth: int) -> None:
+        """Enters each function that a call can mean; none of several is certain."""
+        if len(candidates) > 1:
+            frame = replace(frame, certain=False)
+        for candidate in candidates:
+            self._step(frame, body, call, candidate, depth)
+
     def _step(
         self, frame: Frame, body: Body, call: CallFact, candidate: Candidate, depth: int, passed: bool = False
     ) -> None:
@@ -238,6 +260,8 @@ class Follower:
             return
         path, line = body.path, body.use_line(call.start)
         steps = (*frame.steps, PathStep(frame.display_name, path, line))
+        if len(steps) > 1 and steps[-1] == steps[-2]:
+            steps = steps[:-1]  # a recursion over template arguments: one step for a reader
         root = (
             frame.root
             if candidate.path in self._index.closure(frame.root) or candidate.path == frame.root
@@ -246,7 +270,7 @@ class Follower:
         functions: dict[str, tuple] = {}
         types: dict[str, str] = {}
         if passed:
-            self._enter(Frame(candidate, root, steps), depth + 1)
+            self._enter(Frame(candidate, root, steps, certain=frame.certain), depth + 1)
             return
         for parameter, span in zip(candidate.function.parameters, call.arguments, strict=False):
             if parameter.name:
@@ -266,7 +290,7 @@ class Follower:
             count = self._variants[candidate.key] = self._variants.get(candidate.key, 0) + 1
             if count > MAX_VARIANTS:
                 bound, why = dict.fromkeys(bound), f"more than {MAX_VARIANTS} instances of {candidate.function.name}"
-            self._enter(Frame(candidate, root, steps, functions, types, bound, why), depth + 1)
+            self._enter(Frame(candidate, root, steps, functions, types, bound, why, frame.certain), depth + 1)
 
     def _terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
         path, line = body.origin(call.start)
@@ -279,18 +303,22 @@ class Follower:
         self._terminals.setdefault((kind, shown, path, line), Terminal(kind, shown, path, line, steps))
 
     def _launch(self, frame: Frame, body: Body, site: LaunchSite | Terminal | Gap | None) -> None:
-        del body, frame
+        del body
         if isinstance(site, LaunchSite):
+            if not frame.certain:
+                site = replace(site, certainty="possible")
             # A macro's body stands once in the source however often its branches repeat it: one launch for a reader.
             key = (
                 site.place,
                 site.used_at,
+                (site.grid, site.block),
                 tuple(sorted({(k.path, k.function.offset) for k in site.kernels})),
                 site.steps[-1],
             )
             held = self._launches.get(key)
             if held is not None:
-                site = replace(held, kernels=tuple(dict.fromkeys((*held.kernels, *site.kernels))))
+                sure = held if held.certainty == "matched" else site
+                site = replace(sure, kernels=tuple(dict.fromkeys((*held.kernels, *site.kernels))))
             self._launches[key] = site
         elif isinstance(site, Terminal):
             self._terminals.setdefault((site.kind, site.name, site.file, site.line), site)

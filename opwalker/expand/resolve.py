@@ -19,6 +19,9 @@ from opwalker.model.cpp import Function
 
 _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|cuh|inl|inc|ipp|tpp)\Z")
 _ANONYMOUS = "(anonymous namespace)"
+#: The rank of what a using-declaration names: after the scopes around a call, before using-directives.
+_BROUGHT = 15
+_VIRTUAL = frozenset(("virtual", "pure", "override"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,7 @@ class Resolver:
         if not everything:
             return Resolution()
         qualifiers = self._qualifiers(tuple(parts[:-1]), context)
+        brought = self._brought(simple, context) if simple in self._index.names_of_kind("alias") else ()
         ranked: dict[int, list[Candidate]] = {}
         declared = False
         for path, function in everything:
@@ -149,7 +153,10 @@ class Resolver:
                 continue
             if arguments is not None and not self._accepts(function, arguments):
                 continue
-            rank = self._rank(visible(function.scope), qualifiers, context, absolute, path)
+            scope = visible(function.scope)
+            rank = self._rank(scope, qualifiers, context, absolute, path)
+            if brought and not qualifiers and scope in brought and (rank is None or rank > _BROUGHT):
+                rank = _BROUGHT
             if rank is None:
                 continue
             if not function.body_end:
@@ -167,8 +174,7 @@ class Resolver:
         return Resolution(self._nearest(ranked[min(ranked)], context), declared)
 
     def method(self, name: str, class_name: str | None, context: Context, arguments: int | None = None) -> Resolution:
-        """Definitions of a member function; bases and derived classes of ``class_name`` count when it has none
-        itself."""
+        """Definitions of a member function: the class's own, or of its bases; of a virtual one, every override."""
         simple = strip_arguments(name).split("::")[-1]
         everything = [
             Candidate(path, f)
@@ -184,6 +190,14 @@ class Resolver:
             return Resolution()
         wanted = strip_arguments(class_name).split("::")[-1]
         own = [c for c in everything if c.function.scope[-1] == wanted]
+        virtual = any(
+            f.scope[-1:] == (wanted,) and _VIRTUAL.intersection(f.flags) for _, f in self._index.functions(simple)
+        )
+        if virtual:
+            # Which override runs is decided at run time: each one may.
+            own += [c for c in everything if c not in own and wanted in self._family(c.function.scope[-1])]
+            if own:
+                return Resolution(tuple(own))
         if not own:
             family = self._family(wanted)
             own = [c for c in everything if c.function.scope[-1] in family]
@@ -209,7 +223,7 @@ class Resolver:
         return base in self._family(name)
 
     def _family(self, name: str) -> set[str]:
-        """Bases of a class, and classes derived from it, by name."""
+        """Bases of a class, direct or not, by name."""
         out: set[str] = set()
         pending = [name]
         while pending:
@@ -235,6 +249,16 @@ class Resolver:
         if target:
             return tuple(p for p in strip_arguments(target).split("::") if p) + parts[1:]
         return parts
+
+    def _brought(self, name: str, context: Context) -> tuple[tuple[str, ...], ...]:
+        """The scopes from which using-declarations in sight bring a name in."""
+        closure = self._index.closure(context.root) | {context.path}
+        found = self._index.entries(name, ("alias",), lambda facts: facts.aliases)
+        return tuple(
+            tuple(p for p in strip_arguments(alias.target).split("::") if p)[:-1]
+            for path, alias in found
+            if alias.kind == "using" and path in closure
+        )
 
     def _alias(self, name: str, context: Context) -> str | None:
         key = (name, context.root)
@@ -303,6 +327,6 @@ def accepts(function: Function, count: int) -> bool:
     """Whether a function can be called with ``count`` arguments."""
     parameters = function.parameters
     if any("..." in p.type or "..." in p.name for p in parameters):
-        return count >= sum(1 for p in parameters if "..." not in p.type and p.default is None) - 1
+        return count >= sum(1 for p in parameters if "..." not in p.type + p.name and p.default is None)
     required = sum(1 for p in parameters if p.default is None)
     return required <= count <= len(parameters)

@@ -16,10 +16,56 @@ _SMART = re.compile(
     r"(?:std::)?(?:unique_ptr|shared_ptr|optional|reference_wrapper|vector|array)\s*<\s*(.*)>\Z", re.DOTALL
 )
 _MADE = re.compile(
-    r"(?:\*?\s*)?(?:(?:reinterpret_cast|static_cast|dynamic_cast|const_cast)\s*<(?P<cast>[^()]*)>\s*\(|new\s+(?P<new>[\w:]+(?:\s*<.*?>)?)\s*[({\[;]|"
-    r"std::make_(?:unique|shared)\s*<(?P<made>[^()]*)>\s*\(|\(\s*(?P<c>[\w:]+)\s*\*\s*\)|(?P<ctor>[A-Z][\w:]*(?:<.*?>)?)\s*[({])",
+    r"(?:(?:reinterpret_cast|static_cast|dynamic_cast|const_cast)\s*<(?P<cast>[^()]*)>\s*\(|"
+    r"new\s+(?P<new>[\w:]+(?:\s*<.*?>)?)\s*[({\[;]|"
+    r"std::make_(?:unique|shared)\s*<(?P<made>[^()]*)>\s*\(|\(\s*(?P<c>[\w:]+)\s*\*\s*\)\s*\w)",
     re.DOTALL,
 )
+
+#: Members that give what a wrapper holds; wrappers are read as what they hold.
+_UNWRAPS = frozenset("value get at front back lock operator* emplace_back".split())
+_DEEPEST = 8
+_EXTENTS = re.compile(r"(?:\[[^\[\]]*\]\s*)+\Z")
+
+
+def _stripped(text: str) -> str:
+    """An expression without the stars, ampersands and parentheses around all of it."""
+    while True:
+        text = text.strip()
+        if text[:1] in ("*", "&") and _last_member(text) is None:
+            text = text[1:]
+        elif text[:1] == "(" and text[-1:] == ")" and _opening(text) == 0:
+            text = text[1:-1]
+        else:
+            return text
+
+
+def _opening(text: str) -> int:
+    """Where the bracket that closes at the end of a text opens; 0 where none does."""
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        if text[at] in ")]}":
+            depth += 1
+        elif text[at] in "([{":
+            depth -= 1
+            if depth == 0:
+                return at
+    return 0
+
+
+def _last_member(text: str) -> tuple[str, str] | None:
+    """``a.b->c(x)`` as ``a.b`` and ``c(x)``; None where no member is named outside brackets."""
+    depth = 0
+    for at in range(len(text) - 1, 0, -1):
+        if text[at] in ")]}":
+            depth += 1
+        elif text[at] in "([{":
+            depth -= 1
+        elif depth == 0 and text[at] == "." and not text[at - 1].isdigit():
+            return text[:at], text[at + 1 :].strip()
+        elif depth == 0 and text[at] == ">" and text[at - 1] == "-":
+            return text[: at - 1], text[at + 1 :].strip()
+    return None
 
 
 class TypeReader:
@@ -28,31 +74,85 @@ class TypeReader:
     def __init__(self, index: Index) -> None:
         self._index = index
 
-    def of_expression(self, text: str, body: Body, frame: Frame) -> str | None:
-        """The type of a simple expression (a name, ``*name``, ``name[i]``, ``name->``), as written; None if unknown."""
-        word = re.match(r"\(?\s*[*&]?\s*(\w+)\s*\)?\s*(?:\[.*\])?\s*\Z", text, re.DOTALL)
-        if word is None:
-            made = _MADE.match(text)
-            if made:
-                return next(g for g in made.groups() if g)
-            called = re.match(r"((?:\w+::)*\w+)(?:<.*>)?\s*(?:\(\s*\))\Z", text, re.DOTALL)
-            if called:
-                qualifier = called.group(1).rsplit("::", 1)[0]
-                return qualifier if "::" in called.group(1) else None
+    def of_expression(self, text: str, body: Body, frame: Frame, depth: int = 0) -> str | None:
+        """The type of an expression that a member is called on, as written, without pointers, references and smart
+        pointers: a name, ``*name``, ``name[i]``, ``a.b``, ``f(x)``, ``T::instance()``, ``a->b(x)``; None if unknown."""
+        text = _stripped(text)
+        if not text or depth > _DEEPEST:
             return None
-        name = word.group(1)
+        split = _last_member(text)
+        made = _MADE.match(text) if split is None else None
+        if made:
+            return self._bare(next(g for g in made.groups() if g))
+        if text == "this":
+            return body.context.scope[-1] if body.context.scope else None
+        if split is not None:
+            base, member = split
+            return self._of_member(self.of_expression(base, body, frame, depth + 1), member, body.context)
+        if text[-1] in ")]}" and not text.startswith("["):
+            opened = _opening(text)
+            inner = text[:opened].rstrip()
+            if text[-1] == "]":
+                return self.of_expression(inner, body, frame, depth + 1)
+            return self._returned(inner, body.context)
+        if not re.fullmatch(r"\w+", text):
+            return None
+        return self._of_name(text, body, frame, depth)
+
+    def _of_name(self, name: str, body: Body, frame: Frame, depth: int) -> str | None:
         for local in reversed(body.locals.get(name, ())):
             type_text = self._bare(local.type)
-            if type_text in ("auto", "") or type_text.startswith("decltype"):
-                value = body.text(local.value) if local.value else ""
-                made = _MADE.match(value.lstrip("= "))
-                return next((g for g in made.groups() if g), None) if made else None
-            return type_text
+            if type_text not in ("auto", "") and not type_text.startswith("decltype"):
+                return type_text
+            value = body.text(local.value).lstrip("=: ") if local.value else ""
+            if value[:1] in "({" and value[-1:] in ")}":
+                value = value[1:-1]
+            return self.of_expression(value, body, frame, depth + 1)
         if frame.candidate is not None:
             for parameter in frame.candidate.function.parameters:
                 if parameter.name == name:
                     return self._bare(parameter.type)
         return self._member_type(name, body.context)
+
+    def _of_member(self, type_text: str | None, member: str, context: Context) -> str | None:
+        """The type of ``x.member`` or ``x->member(...)`` for an ``x`` of a type."""
+        called = member.endswith(")")
+        name = re.match(r"(?:template\s+)?(\w*)", member).group(1)
+        holder = self.class_name(type_text, context) if type_text else None
+        if holder is None:
+            return type_text if called and name in _UNWRAPS else None
+        if called:
+            found = {
+                self._bare(f.return_type) for _, f in self._index.functions(name) if f.scope and f.scope[-1] == holder
+            }
+            return found.pop() if len(found) == 1 else type_text if not found and name in _UNWRAPS else None
+        types = {
+            self._bare(v.type)
+            for _, v in self._index.entries(name, ("variable",), lambda facts: facts.variables)
+            if v.scope and v.scope[-1] == holder
+        }
+        return types.pop() if len(types) == 1 else None
+
+    def _returned(self, callee: str, context: Context) -> str | None:
+        """What a call returns, where every function of that name in sight returns the same."""
+        name = strip_arguments(callee)
+        if not re.fullmatch(r"(?:::)?\w+(?:::\w+)*", name):
+            return None
+        *qualifiers, simple = name.split("::")
+        if simple in self._index.names_of_kind("class"):
+            return callee
+        near = self._index.closure(context.root) | {context.path}
+        found = {
+            self._bare(f.return_type)
+            for path, f in self._index.functions(simple)
+            if (not qualifiers or f.scope[-1:] == (qualifiers[-1],)) and (path in near or qualifiers)
+        }
+        if len(found) == 1:
+            return found.pop()
+        if found:
+            return None
+        # Outside the tree: a temporary of a class, or a class's own function, which as a rule returns the class.
+        return callee if simple[:1].isupper() else "::".join(qualifiers) or None
 
     def _member_type(self, name: str, context: Context) -> str | None:
         """The type of a data member of the class around the context, or of a variable at namespace level."""
@@ -69,7 +169,7 @@ class TypeReader:
 
     @staticmethod
     def _bare(type_text: str) -> str:
-        text = " ".join(_DECORATION.sub(" ", type_text).split())
+        text = " ".join(_DECORATION.sub(" ", _EXTENTS.sub("", type_text)).split())
         smart = _SMART.match(text)
         return " ".join(_DECORATION.sub(" ", smart.group(1)).split()) if smart else text
 

@@ -94,6 +94,7 @@ class _Reader:
                 call = self._call(node)
                 if call is not None:
                     calls.append(call)
+        calls += [self._made(n) for n in self._nodes("new") if n.child_by_field_name("arguments")]
         locals_ = self._locals()
         calls.sort(key=lambda c: (c.start, -c.end))
         return BodyFacts(
@@ -211,6 +212,14 @@ class _Reader:
             self._block(node.start_byte),
         )
 
+    def _made(self, node) -> CallFact:
+        """``new T(...)`` as a call of ``T``."""
+        kind = node.child_by_field_name("type")
+        name, template = self._name(kind)
+        arguments = self._arguments(node.child_by_field_name("arguments"))
+        start, end = self._span(node)
+        return CallFact(start, end, self._span(kind), name, template, arguments, None, self._block(node.start_byte))
+
     def _name(self, node) -> tuple[str, tuple[Span2, ...] | None]:
         """A callee's name without its own template arguments, and those."""
         if node.type == "dependent_name" and node.named_child_count:
@@ -255,64 +264,34 @@ class _Reader:
 
     def _locals(self) -> list[LocalFact]:
         out: list[LocalFact] = []
-        for node in self._nodes("declaration") + self._nodes("condition_declaration"):
+        loops = [n for n in self._nodes("loop") if n.type == "for_range_loop"]
+        for node in self._nodes("declaration") + self._nodes("condition_declaration") + loops:
             self._declaration(node, out)
         for node in self._nodes("alias"):
             name, made = node.child_by_field_name("name"), node.child_by_field_name("type")
             if name is not None and made is not None:
-                out.append(
-                    LocalFact(
-                        self._text(name),
-                        "using",
-                        self._span(made),
-                        node.start_byte - self._shift,
-                        node.end_byte - self._shift,
-                        self._block(node.start_byte),
-                    )
-                )
+                out.append(self._local(node, self._text(name), "using", self._span(made)))
         for node in self._nodes("type_definition"):
             made, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
             if made is not None and declarator is not None:
-                out.append(
-                    LocalFact(
-                        self._text(declarator).strip("*& "),
-                        "using",
-                        self._span(made),
-                        node.start_byte - self._shift,
-                        node.end_byte - self._shift,
-                        self._block(node.start_byte),
-                    )
-                )
+                out.append(self._local(node, self._text(declarator).strip("*& "), "using", self._span(made)))
         for node in self._nodes("namespace_alias"):
             children = node.named_children
             if len(children) == 2:
-                out.append(
-                    LocalFact(
-                        self._text(children[0]),
-                        "namespace",
-                        self._span(children[1]),
-                        node.start_byte - self._shift,
-                        node.end_byte - self._shift,
-                        self._block(node.start_byte),
-                    )
-                )
+                out.append(self._local(node, self._text(children[0]), "namespace", self._span(children[1])))
         for node in self._nodes("using"):
             text = self._text(node)
             kind = "using namespace" if "namespace" in text else "using"
             target = text.removeprefix("using").strip().removeprefix("namespace").strip(" ;")
             start = node.start_byte + self._source[node.start_byte : node.end_byte].rfind(target) - self._shift
-            out.append(
-                LocalFact(
-                    target.rsplit("::", 1)[-1] if kind == "using" else "",
-                    kind,
-                    (start, start + len(target)),
-                    node.start_byte - self._shift,
-                    node.end_byte - self._shift,
-                    self._block(node.start_byte),
-                )
-            )
+            name = target.rsplit("::", 1)[-1] if kind == "using" else ""
+            out.append(self._local(node, name, kind, (start, start + len(target))))
         out.sort(key=lambda item: item.start)
         return out
+
+    def _local(self, node, name: str, kind: str, value: Span2) -> LocalFact:
+        start, end = self._span(node)
+        return LocalFact(name, kind, value, start, end, self._block(node.start_byte))
 
     def _declaration(self, node, out: list[LocalFact]) -> None:
         kind = node.child_by_field_name("type")
@@ -320,9 +299,13 @@ class _Reader:
         if kind is None or not first:
             return
         block = self._block(node.start_byte)
-        base = _TYPED.sub(" ", self._source[node.start_byte : first[0].start_byte]).strip()
+        begin = node.start_byte
+        if node.type == "for_range_loop":
+            begin = self._source.index("(", begin) + 1
+        base = _TYPED.sub(" ", self._source[begin : first[0].start_byte]).strip()
         for declarator in first:
-            value = declarator.child_by_field_name("value")
+            # A range's elements are what the loop's variable is made of.
+            value = declarator.child_by_field_name("value") or node.child_by_field_name("right")
             inner = declarator
             if declarator.type == "function_declarator" and base.startswith("extern"):
                 continue  # a function declared inside the body is no variable

@@ -149,7 +149,9 @@ def _bound(body: Body, entry: Expansion, branches: list[Block]) -> tuple[str | N
         for local in body.facts.locals:
             if not (block.start <= local.start < block.end) or local.value is None:
                 continue
-            if entry.id not in _lineage(body, local.start) or _innermost(body, local.block) is not block:
+            # The name may be an argument of the use; then only the value stands in the macro.
+            here = entry.id in _lineage(body, local.start) or entry.id in _lineage(body, local.value[0])
+            if not here or _innermost(body, local.block) is not block:
                 continue
             if local.type == "using":
                 value = body.text(local.value)

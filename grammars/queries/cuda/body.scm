@@ -4,6 +4,8 @@
 
 (kernel_call_syntax) @launch_configuration
 
+(new_expression) @new
+
 (declaration) @declaration
 
 (condition_clause (declaration) @condition_declaration)
