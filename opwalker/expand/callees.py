@@ -1,0 +1,74 @@
+"""What a call can mean beyond a name: objects that are made, and explicit specialisations that its arguments pick.
+
+In: facts of a body. Out: calls of constructors, and candidates narrowed to those that template arguments leave.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.resolve import Candidate, strip_arguments
+from opwalker.expand.terms import builtin
+from opwalker.facts.cpp_body import argument_spans
+from opwalker.facts.cpp_brackets import split_commas
+from opwalker.model.body import CallFact
+
+_MAKERS = frozenset("make_unique make_shared make_optional optional unique_ptr shared_ptr".split())
+_NUMBER = re.compile(r"-?\d+[uUlL]*|true|false")
+
+
+def constructions(body: Body, classes: frozenset[str]) -> Iterable[CallFact]:
+    """The locals whose type is one of ``classes`` (simple names), as calls of its constructor."""
+    for local in body.facts.locals:
+        if not local.name or local.type in ("using", "namespace", "using namespace") or local.type[-1:] in "*&":
+            continue
+        written = re.sub(r"^(?:(?:const|static|constexpr|thread_local)\s+)+|\s*\[[^\]]*\]\Z", "", local.type)
+        simple = strip_arguments(written).split("::")[-1]
+        if simple not in classes:
+            continue
+        value = local.value
+        if value is not None and body.expanded.full[value[0]] not in "({":
+            continue  # a call or a temporary on the right: it stands among the calls itself
+        arguments = argument_spans(body.expanded.full, value) if value is not None else ()
+        arguments = tuple(a for a in arguments if a[1] > a[0])
+        yield CallFact(local.start, local.end, (local.start, local.end), written, None, arguments, None, local.block)
+
+
+def made_class(call: CallFact, body: Body, classes: frozenset[str]) -> str | None:
+    """The class whose constructor a call runs: ``T(...)``, ``new T(...)``, ``std::make_unique<T>(...)``."""
+    simple = strip_arguments(call.name).split("::")[-1]
+    if simple in classes:
+        return strip_arguments(call.name)
+    if simple in _MAKERS and call.template_arguments:
+        text = strip_arguments(body.text(call.template_arguments[0]))
+        return text if text.split("::")[-1] in classes else None
+    return None
+
+
+def picked(candidates: Sequence[Candidate], call: CallFact, body: Body) -> Sequence[Candidate]:
+    """The candidates that explicit template arguments leave: the specialisation for them, or what is none.
+
+    Arguments that are no builtin types or numbers may mean anything; then every candidate stays.
+    """
+    special = [c for c in candidates if c.function.specialisation and c.function.template == ""]
+    if not special or not call.template_arguments:
+        return candidates
+    wanted = [_plain(body.text(span)) for span in call.template_arguments]
+    fitting = [c for c in special if _arguments(c) == wanted]
+    if fitting:
+        return fitting
+    if any(text is None for text in wanted):
+        return candidates
+    return [c for c in candidates if c not in special] or candidates
+
+
+def _arguments(candidate: Candidate) -> list[str | None]:
+    text = candidate.function.specialisation or ""
+    return [_plain(text[a:b]) for a, b in split_commas(text, 0, len(text))]
+
+
+def _plain(text: str) -> str | None:
+    bare = " ".join(text.split())
+    return builtin(bare) or (bare if _NUMBER.fullmatch(bare) else None)
