@@ -155,13 +155,14 @@ class OpsView:
             )
         hosts = hosts_of(self._workbench, binding, arity)
         if not hosts:
-            self._gaps.append(
-                Gap(
-                    "no-body",
-                    Span(binding.path, binding.line, binding.line),
-                    f"{binding.name}: {without_body(self._workbench, binding)}",
+            if data_member(self._workbench, binding) is None:
+                self._gaps.append(
+                    Gap(
+                        "no-body",
+                        Span(binding.path, binding.line, binding.line),
+                        f"{binding.name}: {without_body(self._workbench, binding)}",
+                    )
                 )
-            )
             return OpImpl(binding.key, function.name, binding.path, binding.line, condition, None, builds, "proved")
         host = hosts[0].function
         return OpImpl(
@@ -218,9 +219,21 @@ def hosts_of(workbench: Workbench, binding: Binding, arity: int | None) -> tuple
     return found
 
 
+def data_member(workbench: Workbench, binding: Binding) -> str | None:
+    """``path:line`` of the data member that a class binding exposes; None where it binds anything else."""
+    parts = binding.function.name.split("::") if binding.function else []
+    if len(parts) < 2 or parts[-1] not in workbench.index.names_of_kind("variable"):
+        return None
+    found = workbench.index.entries(parts[-1], ("variable",), lambda facts: facts.variables)
+    return next((f"{path}:{v.line}" for path, v in found if v.scope[-1:] == (parts[-2],)), None)
+
+
 def without_body(workbench: Workbench, binding: Binding) -> str:
     """Why a binding has no host function, with the declaration that is all there is of it."""
     name = binding.function.name if binding.function else "the function"
+    member = data_member(workbench, binding)
+    if member is not None:
+        return f"{name} is a data member ({member}): no function runs"
     text = f"{name} is bound here, but its body is not in the source"
     for path, function in workbench.index.functions(name.split("::")[-1]):
         if not function.body_end:
