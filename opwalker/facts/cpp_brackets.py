@@ -25,30 +25,33 @@ def last_word(text: str, end: int | None = None, start: int = 0) -> tuple[int, i
     return at, stop
 
 
+# Operators come first, so that their angles open and close nothing; a launch's `<<<` still nests.
+_ANGLES = re.compile(r"<<<|<<|<=|->|>=|[<>()\[\]{};]")
+_OPERATORS = frozenset(("<<", "<=", "->", ">="))
+
+
 def match_angle(text: str, start: int) -> int:
     """The offset behind the ``>`` that closes the ``<`` at ``start``; -1 when it is none. Parentheses are skipped."""
     depth = 0
     at = start
-    end = len(text)
-    while at < end:
-        char = text[at]
-        if char == "<":
-            depth += 1
-        elif char == ">":
-            if text[at - 1] == "-":
-                at += 1
-                continue
+    while (match := _ANGLES.search(text, at)) is not None:
+        token = match.group()
+        at = match.end()
+        if token == ">":
             depth -= 1
             if depth == 0:
-                return at + 1
-        elif char in "([{":
-            at = match_bracket(text, at)
+                return at
+        elif token == "<" or token == "<<<":
+            depth += len(token)
+        elif token in _OPERATORS:
+            if depth == 0:
+                return -1
+        elif token in "([{":
+            at = match_bracket(text, at - 1)
             if at < 0:
                 return -1
-            continue
-        elif char in ";}":
+        else:
             return -1
-        at += 1
     return -1
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from opwalker.facts.cpp_brackets import flat, match_bracket, skip_blanks, split_commas
 from opwalker.facts.cpp_functions import function_entry
 from opwalker.facts.cpp_heads import FunctionHead, parse_function, strip_templates
-from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variable_of
+from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variables_of
 from opwalker.facts.cpp_text import Blanked, Conditionals
-from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, Variable
+from opwalker.facts.cpp_uses import MACRO_USE, MacroUses
+from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Variable
 
 ANONYMOUS = "(anonymous namespace)"
 
@@ -22,21 +23,25 @@ _NAMESPACE = re.compile(
     r"(?:inline\s+)?namespace\b\s*(?:\[\[[^\]]*\]\]\s*)?((?:inline\s+)?[\w:]*(?:\s*::\s*(?:inline\s+)?\w+)*)\s*(?:__attribute__\s*\(.*\)\s*)?\Z",
     re.DOTALL,
 )
-_LINKAGE = re.compile(r'extern\s*"[^"]*"\s*\Z')
+_LINKAGE = re.compile(r'extern\s*"([^"]*)"\s*\Z')
 _CLASS = re.compile(r"(?:typedef\s+)?(class|struct|union)\b")
 _ENUM = re.compile(
     r"(?:typedef\s+)?enum\b\s*(class\b|struct\b)?\s*(?:\[\[[^\]]*\]\]\s*)?([\w:]*)\s*(?::\s*([\w:\s]+?))?\s*\Z"
 )
-_MACRO_USE = re.compile(r"\s*([A-Za-z_]\w*)\s*(\()?")
-_BARE_USE = re.compile(r"\s*([A-Z_][A-Z0-9_]{2,})\s*\Z")
-_ATTRIBUTE_MACROS = re.compile(
-    r"\s*(?:__attribute__|__declspec|alignas|__align__|__launch_bounds__|static_assert|decltype|asm|__asm__)\b"
+
+
+_OPEN_TEMPLATE = re.compile(r"template\s*<")
+#: A requires expression, whose brace opens no body: it stands behind an operator, a bracket or `requires`.
+_REQUIREMENTS = re.compile(
+    r"\brequires\s*\Z|(?:&&|\|\||[!=(,]|\brequires)\s*requires\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*\Z"
 )
+_DECLARES_NOTHING = re.compile(r"(?:static_assert|asm|return|concept)\b")
+_FRIEND = re.compile(r"friend\b[^()]*\Z")
 
 
 @dataclass(slots=True)
 class Head:
-    """A ``{`` that opened something: ``kind`` is scope, class, enum, variable, function, block or other."""
+    """A ``{`` that opened something: ``kind`` is scope, linkage, class, enum, variable, function, block or other."""
 
     kind: str
     scope: tuple[str, ...] = ()
@@ -57,13 +62,15 @@ class Declarations:
         self.enums: list[EnumDef] = []
         self.aliases: list[Alias] = []
         self.variables: list[Variable] = []
-        self.invocations: list[Invocation] = []
+        self.uses = MacroUses(blanked, conditionals)
+        self.c_linkage = False  # whether an `extern "C"` block is open
 
     def forget(self) -> None:
         """Drop everything: the file is read again with more branches apart."""
-        for entries in (self.functions, self.classes, self.enums, self.aliases, self.variables, self.invocations):
+        for entries in (self.functions, self.classes, self.enums, self.aliases, self.variables):
             entries.clear()
         self._seen.clear()
+        self.uses.forget()
 
     def _new(self, offset: int, kind: str) -> bool:
         key = (offset, kind)
@@ -83,19 +90,23 @@ class Declarations:
             return True
         begin, _, _ = strip_templates(head)
         core = head[begin:]
-        if last not in ")}>" and not (last.isalnum() or last == "_"):
+        if last not in ")}>]" and not (last.isalnum() or last == "_"):
             return False
+        if last != ")" and _OPEN_TEMPLATE.match(core):
+            return True  # `template <class T, enable_if_t<is_same<T, float>{}> …`: the head is still open
+        if "requires" in head and _REQUIREMENTS.search(head):
+            return True
         if re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", flat(core)) and "operator" not in core:
             return True
-        if last == ")" or last == "}":
+        if last in ")}]":
             return False
         # `Foo() : a(1), b{` opens a member initialiser; `enum E : int {` and `class A : B {` do not.
-        return bool(re.search(r"\)\s*(?:noexcept\s*(?:\([^()]*\)\s*)?)?:(?!:)", core)) and last not in ")}"
+        return bool(re.search(r"\)\s*(?:noexcept\s*(?:\([^()]*\)\s*)?)?(?:try\s*)?:(?!:)", core))
 
     def statement(self, text: str, start: int, stop: int, scope: tuple[str, ...], class_name: str | None) -> None:
         """A declaration that ended in ``;``."""
         start = skip_blanks(text, start, stop)
-        start = self._peel(text, start, stop, scope)
+        start = self.uses.peel(text, start, stop, scope)
         head = text[start:stop]
         stripped = head.strip()
         if not stripped:
@@ -105,37 +116,22 @@ class Declarations:
         core = head[begin:].strip()
         if self._alias(core, template, offset, scope):
             return
-        if core.startswith(("friend ", "static_assert", "asm", "return ", "extern template")) and not core.startswith(
-            "friend "
-        ):
-            if not core.startswith("extern template"):
-                return
-        if _CLASS.match(core) and "(" not in core and "=" not in core:
+        if _DECLARES_NOTHING.match(core) or _FRIEND.match(core):
+            return
+        tagged = _CLASS.match(core)
+        if tagged and "=" not in core and ("(" not in core or class_head(core, tagged.group(1))):
             return  # forward declaration, or explicit instantiation of a class
         parsed = parse_function(head, class_name)
         if parsed is not None and self._is_declaration(head, parsed):
             self._function(text, start, parsed, scope, class_name, 0, 0)
             return
-        use = _MACRO_USE.match(core)
+        use = MACRO_USE.match(core)
         if use and use.group(2) and use.group(1) not in KEYWORDS and not bare:
             close = match_bracket(core, use.end() - 1)
             if close == len(core):
-                self._invocation(text, start + begin, use.group(1), scope, stop)
+                self.uses.enter_call(text, start + begin, scope, stop)
                 return
         self.variable(text, start, stop, scope)
-
-    def loose(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
-        """Text before a closing brace or the end of the file: macro uses without a semicolon."""
-        start = self._peel(text, start, stop, scope)
-        use = _MACRO_USE.match(text, start, stop)
-        if use and use.group(2) and use.group(1) not in KEYWORDS:
-            close = match_bracket(text, use.end() - 1, stop)
-            if close > 0 and not text[close:stop].strip():
-                self._invocation(text, start, use.group(1), scope, stop)
-            return
-        bare = _BARE_USE.match(text, start, stop)
-        if bare:
-            self._enter_invocation(bare.group(1), None, scope, bare.start(1), bare.end(1), 0, 0)
 
     def _is_declaration(self, head: str, parsed: FunctionHead) -> bool:
         """`int x(3);` is a variable; `int f(int);` and `f<int>(x)` as explicit instantiation are functions."""
@@ -143,68 +139,6 @@ class Declarations:
         if not inside or "explicit_instantiation" in parsed.flags or "extern_template" in parsed.flags:
             return True
         return not re.match(r"[\d\"'.-]|\w+\s*\(|\w+\.\w", inside)
-
-    def _peel(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> int:
-        """Take leading macro uses without semicolon off a declaration: ``INSTANTIATE(x)`` before ``void f()``."""
-        while True:
-            use = _MACRO_USE.match(text, start, stop)
-            if use is None or use.group(1) in KEYWORDS:
-                return start
-            if use.group(2):
-                if _ATTRIBUTE_MACROS.match(text, start):
-                    return start
-                close = match_bracket(text, use.end() - 1, stop)
-                end = close
-            else:
-                if not re.fullmatch(r"[A-Z_][A-Z0-9_]{2,}", use.group(1)):
-                    return start
-                close = use.end(1)
-                end = close
-            if close < 0:
-                return start
-            rest = re.compile(r"[ \t]*(\n)?\s*").match(text, close, stop)
-            if rest.end() >= stop or not rest.group(1):
-                return start
-            following = text[rest.end() : min(stop, rest.end() + 2)]
-            if not (following[0].isalpha() or following[0] in "_["):
-                return start
-            self._enter_invocation(
-                use.group(1),
-                self._arguments(text, use, close) if use.group(2) else None,
-                scope,
-                use.start(1),
-                end,
-                0,
-                0,
-            )
-            start = close
-
-    def _arguments(self, text: str, use: re.Match, close: int) -> tuple[str, ...]:
-        code = self._blanked.code
-        return tuple(" ".join(code[a:b].split()) for a, b in split_commas(text, use.end(), close - 1, angles=False))
-
-    def _invocation(self, text: str, start: int, name: str, scope: tuple[str, ...], stop: int) -> None:
-        use = _MACRO_USE.match(text, start, stop)
-        close = match_bracket(text, use.end() - 1, stop)
-        self._enter_invocation(name, self._arguments(text, use, close), scope, use.start(1), close, 0, 0)
-
-    def _enter_invocation(self, name, arguments, scope, offset, end, body_start, body_end) -> Invocation | None:
-        if not self._new(offset, "invocation"):
-            return None
-        entry = Invocation(
-            name,
-            arguments,
-            scope,
-            offset,
-            end,
-            self._blanked.line(offset),
-            body_start,
-            body_end,
-            self._blanked.line(max(end, body_end) - 1),
-            self._conditionals.at(offset),
-        )
-        self.invocations.append(entry)
-        return entry
 
     def _alias(self, core: str, template: str | None, offset: int, scope: tuple[str, ...]) -> bool:
         found = alias_of(core)
@@ -219,32 +153,30 @@ class Declarations:
     def variable(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
         """A variable's declaration with or without initialiser."""
         head = text[start:stop]
-        found = variable_of(head)
-        if found is None:
-            return
         offset = start + len(head) - len(head.lstrip())
-        if not self._new(offset, "variable"):
-            return
-        value = " ".join(self._blanked.code[start + found.value_at : stop].split()) or None
-        line, condition = self._blanked.line(offset), self._conditionals.at(offset)
-        self.variables.append(
-            Variable(
-                found.name,
-                (*scope, *found.qualifiers),
-                found.type,
-                value,
-                found.constant,
-                found.template,
-                offset,
-                line,
-                condition,
+        for found in variables_of(head):
+            if not self._new(offset + found.offset, "variable"):
+                continue
+            value = " ".join(self._blanked.code[start + found.value_at : start + found.end].split()) or None
+            line, condition = self._blanked.line(offset), self._conditionals.at(offset)
+            self.variables.append(
+                Variable(
+                    found.name,
+                    (*scope, *found.qualifiers),
+                    found.type,
+                    value,
+                    found.constant,
+                    found.template,
+                    offset,
+                    line,
+                    condition,
+                )
             )
-        )
 
     def open_block(self, text: str, start: int, brace: int, scope: tuple[str, ...], class_name: str | None) -> Head:
         """What a ``{`` opens, from the head before it."""
         start = skip_blanks(text, start, brace)
-        start = self._peel(text, start, brace, scope)
+        start = self.uses.peel(text, start, brace, scope)
         head = text[start:brace]
         begin, template, _ = strip_templates(head)
         core = head[begin:].strip()
@@ -256,8 +188,8 @@ class Declarations:
                 if p.strip()
             ]
             return Head("scope", (*scope, *(parts or [ANONYMOUS])))
-        if _LINKAGE.match(self._blanked.code[offset:brace].strip()):
-            return Head("scope", scope)
+        if match := _LINKAGE.match(self._blanked.code[offset:brace].strip()):
+            return Head("linkage", scope, match.group(1))
         if match := _ENUM.match(core):
             return Head("enum", scope, match.group(2).split("::")[-1], offset, match)
         if match := _CLASS.match(core):
@@ -270,13 +202,11 @@ class Declarations:
         if parsed is not None:
             entry = self._function(text, start, parsed, scope, class_name, brace, brace)
             return Head("function", scope, parsed.name, offset, entry)
-        use = _MACRO_USE.match(text, start, brace)
+        use = MACRO_USE.match(text, start, brace)
         if use and use.group(2) and use.group(1) not in KEYWORDS:
             close = match_bracket(text, use.end() - 1, brace)
             if close > 0:
-                entry = self._enter_invocation(
-                    use.group(1), self._arguments(text, use, close), scope, use.start(1), close, brace, brace
-                )
+                entry = self.uses.enter_call(text, start, scope, brace, brace)
                 return Head("block", scope, use.group(1), offset, entry)
         if re.match(r"[\w:<>,\s*&]+\Z", core) and len(core.split()) > 1:
             return Head("variable", scope, "", offset)
@@ -328,51 +258,44 @@ class Declarations:
             )
 
     def behind_class(self, text: str, close: int, stop: int, head: Head) -> None:
-        """``typedef struct {…} Name;`` names the class behind its body."""
-        word = re.match(r"\s*(\w+)\s*\Z", text[close:stop])
-        if word and text[head.start : head.start + 7] == "typedef" and not head.name and self._new(close, "alias"):
-            line, condition = self._blanked.line(close), self._conditionals.at(close)
-            self.aliases.append(Alias("type", word.group(1), head.scope, word.group(1), None, close, line, condition))
+        """``typedef struct {…} Name;`` names the class behind its body; with a tag, each name is another for it."""
+        if text[head.start : head.start + 7] != "typedef":
+            return
+        scope = head.scope[:-1] if head.kind == "class" else head.scope
+        for begin, end in split_commas(text, close, stop):
+            word = re.match(r"\s*([*\s]*)(\w+)\s*\Z", text[begin:end])
+            target = head.name or (word and word.group(2))
+            if not word or (head.name == word.group(2)) or not self._new(begin, "alias"):
+                continue
+            line, condition = self._blanked.line(begin), self._conditionals.at(begin)
+            target += "".join(word.group(1).split())
+            self.aliases.append(Alias("type", word.group(2), scope, target, None, begin, line, condition))
 
     def close_body(self, head: Head, brace: int, close: int) -> None:
         """Give a function or block the body that was just measured."""
-        entry = head.entry
-        entries = self.functions if head.kind == "function" else self.invocations
-        if entry is None or head.kind == "other" or not entries or entries[-1] is not entry:
+        entry, entries = head.entry, self.functions
+        if head.kind == "block":
+            self.uses.close_body(entry, brace, close)
+        if head.kind != "function" or entry is None or not entries or entries[-1] is not entry:
             return
-        end_line = self._blanked.line(close - 1)
-        if isinstance(entry, Function):
-            entries[-1] = Function(
-                entry.name,
-                entry.scope,
-                entry.return_type,
-                entry.parameters,
-                entry.flags,
-                entry.template,
-                entry.specialisation,
-                entry.attributes,
-                entry.offset,
-                entry.line,
-                entry.start_line,
-                brace,
-                close,
-                end_line,
-                entry.condition,
-                entry.class_depth,
-            )
-        else:
-            entries[-1] = Invocation(
-                entry.name,
-                entry.arguments,
-                entry.scope,
-                entry.offset,
-                entry.end,
-                entry.line,
-                brace,
-                close,
-                end_line,
-                entry.condition,
-            )
+        entries[-1] = Function(  # written out: `replace` would cost a twentieth of a scan
+            entry.name,
+            entry.scope,
+            entry.return_type,
+            entry.parameters,
+            entry.flags,
+            entry.template,
+            entry.specialisation,
+            entry.attributes,
+            entry.offset,
+            entry.line,
+            entry.start_line,
+            brace,
+            close,
+            self._blanked.line(close - 1),
+            entry.condition,
+            entry.class_depth,
+        )
 
     def _function(self, text, start, parsed: FunctionHead, scope, class_name, body_start, body_end) -> Function | None:
         offset = start + parsed.name_offset
@@ -387,6 +310,7 @@ class Declarations:
             class_name is not None,
             (body_start, body_end),
             self._conditionals.at(offset),
+            self.c_linkage,
         )
         self.functions.append(entry)
         return entry

@@ -19,16 +19,16 @@ def function_entry(
     member: bool,
     body: tuple[int, int],
     condition: int,
+    c_linkage: bool = False,
 ) -> Function:
     """The entry for a head that begins at ``start`` of ``text``, the selected branches of a file's blanked text."""
     offset = start + parsed.name_offset
     line = blanked.line
-    found = parse_parameters(
-        _with_strings(blanked, text, start, parsed), parsed.parameters_start, parsed.parameters_end
-    )
+    head = text[start : start + parsed.parameters_end]
+    found = parse_parameters(head, parsed.parameters_start, parsed.parameters_end, _with_strings(blanked, head, start))
     parameters = tuple(Parameter(kind, name, default, start + a, start + b) for kind, name, default, a, b in found)
     flags = [*parsed.flags, *(("member",) if member else ())]
-    if 'extern "C"' in blanked.code[start:offset]:
+    if (c_linkage and not member) or 'extern "C"' in blanked.code[start:offset]:
         flags.append("extern_c")
     return Function(
         parsed.name,
@@ -49,17 +49,15 @@ def function_entry(
     )
 
 
-def _with_strings(blanked: Blanked, text: str, start: int, parsed: FunctionHead) -> str:
+def _with_strings(blanked: Blanked, piece: str, start: int) -> str:
     """The head's text with strings in default arguments kept, but branches that are not selected still blank."""
-    end = start + parsed.parameters_end
-    piece = text[start:end]
     if '"' not in piece:
         return piece
-    code = blanked.code[start:end]
+    code = blanked.code[start : start + len(piece)]
     out = []
     inside = False
     for shown, full in zip(piece, code, strict=True):
-        out.append(full if inside else shown)
+        out.append(full if inside or shown == '"' else shown)
         if shown == '"':
             inside = not inside
     return "".join(out)

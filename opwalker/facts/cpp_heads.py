@@ -36,7 +36,13 @@ _OPERATOR = re.compile(
     r"[-+*/%^&|~!=<>,]{1,3}|[\w:<>\s*&]+?)\s*(?=\()"
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_TEMPLATE = re.compile(r"\s*template\b\s*")
+_TEMPLATE = re.compile(r"\s*(?:extern\s+)?template\b\s*")
+_COMPARED = re.compile(r"(?<=\s)<(?=\s)")
+_REQUIRES = re.compile(r"\s*requires\b\s*")
+_OPERAND = re.compile(r"\s*(?:!\s*)*(?:requires\b\s*)?(?:::\s*)?(?:[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*)?")
+_MEMBER = re.compile(r"\s*::\s*(?:template\s+)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*")
+_JOINED = re.compile(r"\s*(?:&&|\|\|)")
+_INITIALISERS = re.compile(r"\s*(?:try\s*)?:(?!:)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +77,37 @@ def strip_templates(head: str) -> tuple[int, str | None, bool]:
             return match.end(), template, True
         close = match_angle(head, match.end())
         if close < 0:
+            # `bool B = N < 4` compares: what stands between blanks there opens nothing.
+            compared = _COMPARED.sub(" ", head[match.end() + 1 :])
+            close = match_angle(head[: match.end() + 1] + compared, match.end())
+        if close < 0:
             return at, template, False
         inner = " ".join(head[match.end() + 1 : close - 1].split())
         # A member of a class template has two heads: the class's parameters stand first.
         template = inner if not template else f"{template}, {inner}" if inner else template
         at = close
-        required = re.compile(r"\s*requires\b\s*").match(head, at)
+        required = _REQUIRES.match(head, at)
         if required:
             at = _skip_requires(head, required.end())
 
 
 def _skip_requires(head: str, at: int) -> int:
-    """Behind a requires clause: operands (a parenthesis, or a name with template arguments) joined by && and ||."""
-    operand = re.compile(r"\s*(?:!\s*)?(?:requires\b\s*)?(?:[\w:]+\s*)?")
+    """Behind a requires clause: operands (a parenthesis, a requires expression, or a name with template arguments and
+    members) joined by && and ||."""
     while True:
-        at = operand.match(head, at).end()
-        for _ in range(3):
-            if at < len(head) and head[at] in "({":
-                at = max(match_bracket(head, at), at + 1)
-            elif at < len(head) and head[at] == "<":
-                at = max(match_angle(head, at), at + 1)
-            rest = re.compile(r"\s*(?:::[\w:]+\s*)?").match(head, at)
-            if rest.end() < len(head) and head[rest.end()] in "({<" and "::" in rest.group():
-                at = rest.end()
-                continue
-            break
-        joined = re.compile(r"\s*(?:&&|\|\|)").match(head, at)
+        at = _OPERAND.match(head, at).end()
+        while at < len(head) and head[at] in "({<":
+            close = match_angle(head, at) if head[at] == "<" else match_bracket(head, at)
+            at = max(close, at + 1)
+            member = _MEMBER.match(head, at)
+            if member:
+                at = member.end()
+            elif head[at : at + 1].isspace():
+                following = re.compile(r"\s*").match(head, at).end()
+                if head[following : following + 1] != "{":
+                    break
+                at = following
+        joined = _JOINED.match(head, at)
         if joined is None:
             return at
         at = joined.end()
@@ -119,8 +130,7 @@ def parse_function(head: str, class_name: str | None) -> FunctionHead | None:
         if close < 0:
             return None
         groups.append((at, close, len(groups)))
-        tail = head[close:].lstrip()
-        if tail[:1] == ":" and tail[:2] != "::":
+        if _INITIALISERS.match(head, close):
             break  # member initialisers follow: the list before them is the last candidate
         at = close
     chosen = None
@@ -147,7 +157,7 @@ def _is_trailing_macro(head: str, behind: int, name_at: int) -> bool:
     between = head[behind:name_at].strip()
     if not between:
         return head[behind:name_at].count("\n") == 0
-    return bool(re.match(r"(?:const|noexcept|override|final|->|&)", between))
+    return bool(re.match(r"(?:const|noexcept|override|final|requires|->|&)", between))
 
 
 def _inside_angles(head: str, begin: int, at: int) -> bool:
@@ -209,7 +219,7 @@ def _build(head, begin, chosen, template, bare, class_name, operator) -> Functio
     if tail:
         return_type = _read_tail(tail, return_type, flags, attributes)
     if bare:
-        flags.append("extern_template" if "extern" in prefix else "explicit_instantiation")
+        flags.append("extern_template" if "extern" in head[:begin] else "explicit_instantiation")
     return FunctionHead(
         name,
         qualifiers,
@@ -315,9 +325,11 @@ _TYPE_WORDS = frozenset(
 )
 
 
-def parse_parameters(text: str, start: int, end: int) -> list[tuple[str, str, str | None, int, int]]:
+def parse_parameters(
+    text: str, start: int, end: int, shown: str | None = None
+) -> list[tuple[str, str, str | None, int, int]]:
     """The parameters in ``text[start:end]`` as ``(type, name, default, offset, end)``; an unnamed one has name
-    ``""``."""
+    ``""``. ``shown`` is the text with its strings, which defaults are taken from: a comma in one splits nothing."""
     out: list[tuple[str, str, str | None, int, int]] = []
     for begin, stop in split_commas(text, start, end):
         piece = text[begin:stop]
@@ -329,7 +341,7 @@ def parse_parameters(text: str, start: int, end: int) -> list[tuple[str, str, st
         equals = _ASSIGNED.search(_outside_angles(piece)) if "=" in piece else None
         declared = piece
         if equals:
-            default = " ".join(piece[equals.end() :].split())
+            default = " ".join((shown or text)[begin + equals.end() : stop].split())
             declared = piece[: equals.start()]
         if "[[" in declared:
             declared = _CXX_ATTRIBUTE.sub(" ", declared)

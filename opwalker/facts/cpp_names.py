@@ -27,15 +27,23 @@ KEYWORDS = frozenset(
     "constexpr static inline virtual void int bool char float double auto unsigned signed long short typename".split()
 )
 _VARIABLE = re.compile(r"(.*?)([A-Za-z_~][\w:]*)\s*(<[^;]*>)?\s*((?:\[[^\]]*\]\s*)*)\Z", re.DOTALL)
+_FURTHER = re.compile(r"([\s*&]*)([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)([={(])?")
 _ALIGNMENT = re.compile(r"\b(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
 _STORAGE = re.compile(
     r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b"
 )
 
 
+_ATTRIBUTE_USE = re.compile(
+    r"\s*(?:[A-Z_][A-Z0-9_]*\s+)*?[A-Za-z_]\w*\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*"
+    r"(?!const\b|volatile\b|noexcept\b|override\b|final\b|requires\b|try\b)(?=[A-Za-z_])"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class VariableHead:
-    """A variable's declaration; ``value_at`` is where its initialiser starts within the text."""
+    """A variable's declaration, in offsets of the text: its initialiser is ``[value_at, end)``; ``offset`` is 0 for
+    the first declarator, whose place is the declaration's, and that of the comma before for those behind it."""
 
     name: str
     qualifiers: tuple[str, ...]
@@ -43,15 +51,50 @@ class VariableHead:
     constant: bool
     template: str | None
     value_at: int
+    end: int
+    offset: int = 0
 
 
-def variable_of(head: str) -> VariableHead | None:
-    """A declaration as a variable; None where it declares none."""
+def variables_of(head: str) -> list[VariableHead]:
+    """The variables that a declaration declares: none, one, or one for each declarator."""
     begin, template, bare = strip_templates(head)
     core = head[begin:]
     if bare or not core.strip():
-        return None
+        return []
     shape = flat(core)
+    comma = shape.find(",")
+    if comma >= 0:
+        first = _first_variable(core[:comma], shape[:comma], begin, template)
+        further = _further_variables(core, shape, comma, begin, first) if first else None
+        if further is not None:
+            return [first, *further]
+    only = _first_variable(core, shape, begin, template)
+    return [only] if only else []
+
+
+def _further_variables(core: str, shape: str, comma: int, begin: int, first: VariableHead) -> list[VariableHead] | None:
+    """The declarators behind the first; None where what stands behind its comma is something else."""
+    base = re.sub(r"[*&\s]+\Z|\[.*\Z", "", first.type)
+    out: list[VariableHead] = []
+    while comma >= 0:
+        stop = shape.find(",", comma + 1)
+        end = stop if stop >= 0 else len(core)
+        match = _FURTHER.match(shape, comma + 1, end)
+        if match is None or (match.end() < end and match.group(4) is None):
+            return None
+        kind = base + "".join(match.group(1).split()) + "".join(core[match.start(3) : match.end(3)].split())
+        value_at = begin + (match.end() if match.group(4) == "=" else match.start(4) if match.group(4) else end)
+        out.append(
+            VariableHead(
+                match.group(2), first.qualifiers, kind, first.constant, first.template, value_at, begin + end, comma
+            )
+        )
+        comma = stop
+    return out
+
+
+def _first_variable(core: str, shape: str, begin: int, template: str | None) -> VariableHead | None:
+    """The first declarator of ``core``, which stands at ``begin``; ``shape`` is its ``flat`` text."""
     equals = re.search(r"(?<![=!<>+\-*/%&|^])=(?!=)", shape)
     brace = shape.find("{")
     cut = min((x for x in (equals.start() if equals else -1, brace) if x >= 0), default=len(core))
@@ -68,7 +111,7 @@ def variable_of(head: str) -> VariableHead | None:
     kind = " ".join(_STORAGE.sub("", type_text).split()) + "".join(match.group(4).split())
     constant = bool(set(re.findall(r"\w+", type_text)) & {"constexpr", "const", "__constant__"})
     value_at = begin + (cut + 1 if equals and equals.start() == cut else cut)
-    return VariableHead(parts[-1], tuple(parts[:-1]), kind, constant, template, value_at)
+    return VariableHead(parts[-1], tuple(parts[:-1]), kind, constant, template, value_at, begin + len(core))
 
 
 def alias_of(core: str) -> tuple[str, str, str] | None:
@@ -99,6 +142,8 @@ def class_head(core: str, kind: str) -> tuple[str, str | None, tuple[str, ...]] 
         r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", text
     )
     text = re.sub(r"\[\[[^\]]*\]\]", " ", text).strip()
+    if "(" in text and (attribute := _ATTRIBUTE_USE.match(text)):
+        text = text[attribute.end() :]  # `class MACRO(16) Name`: only an attribute has parentheses before the name
     bases: tuple[str, ...] = ()
     colon = re.search(r"(?<!:):(?!:)", flat(text))
     if colon:

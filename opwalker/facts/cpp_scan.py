@@ -14,6 +14,7 @@ import re
 from opwalker.facts.cpp_bindings import read_bindings
 from opwalker.facts.cpp_brackets import match_bracket
 from opwalker.facts.cpp_declarations import Declarations
+from opwalker.facts.cpp_heads import parse_function
 from opwalker.facts.cpp_text import Blanked, Conditionals, Group, blank
 from opwalker.model.cpp import CppFacts, Include, MacroEvent
 from opwalker.model.source import Problem, SourceFile
@@ -27,6 +28,7 @@ _BRACE = re.compile(r"[{}]")
 _STOP = re.compile(r"[(){};\[\]]")
 _INCLUDE = re.compile(r'\s*(?:"([^"]+)"|<([^>]+)>)')
 _DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^)]*)\))?")
+_HANDLER = re.compile(r"\s*catch\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*\{")
 _LABEL = re.compile(r"\s*(?:public|private|protected|signals|slots|Q_SIGNALS)\s*:(?!:)")
 
 
@@ -41,7 +43,7 @@ def scan(source: SourceFile) -> CppFacts:
     reader.read()
     includes, macros = _directives(blanked, conditionals)
     functions = tuple(declarations.functions)
-    invocations = tuple(declarations.invocations)
+    invocations = tuple(declarations.uses.entries)
     return CppFacts(
         conditions=tuple(conditionals.conditions),
         includes=includes,
@@ -160,6 +162,7 @@ class _Reader:
         self._problems = problems
         self._text = blanked.plain
         self._split: set[int] = set()  # starts of groups that split a declaration, found while reading
+        self._unclosed = -1  # the bracket that kept the last declaration of a scope open
         self.unread = 0
 
     def read(self) -> None:
@@ -195,7 +198,8 @@ class _Reader:
         text = self._blanked.plain
         if not groups:
             return text
-        terms: dict[str, bool] = {}
+        # What is switched off by a literal may be prose: its brackets say nothing.
+        terms: dict[str, bool] = {"0": False, "1": True}
         pieces: list[str] = []
         at = 0
         for group in groups:
@@ -214,18 +218,23 @@ class _Reader:
         """Which branch of a group a pass shows: -1 for none."""
         conditions = self._conditionals.conditions
         outer = len(conditions[group.branches[0].condition]) - 1
+        last = len(group.branches) - 1
+        asked: set[str] = set()
         for position, branch in enumerate(group.branches):
             own = conditions[branch.condition][outer:]
             term = own[position] if position < len(own) else None
             if term is None:
+                if number > position < last:
+                    continue  # an #else behind an #else: a later pass shows it
                 return position
             key, wanted = (term[1:], False) if term.startswith("!") else (term, True)
             if key not in terms:
-                last = position == len(group.branches) - 1
-                take = number == position or (last and len(group.branches) > 1)
+                take = number == position or (position == last > 0)
                 terms[key] = wanted if take else not wanted
-            if terms[key] == wanted:
+            # A condition that the group asks twice holds its second branch nowhere: the pass of its number shows it.
+            if terms[key] == wanted or (number == position and key in asked):
                 return position
+            asked.add(key)
         return -1
 
     def _close(self, open_at: int, end: int) -> int:
@@ -238,9 +247,12 @@ class _Reader:
                 depth -= 1
                 if depth == 0:
                     return match.end()
-        self._problems.append(Problem("unbalanced", "a { that is not closed", self._blanked.line(open_at)))
-        self.unread += end - open_at
+        self._lost("{", open_at, end)
         return end
+
+    def _lost(self, bracket: str, open_at: int, end: int) -> None:
+        self._problems.append(Problem("unbalanced", f"a {bracket} that is not closed", self._blanked.line(open_at)))
+        self.unread += end - open_at
 
     def _scope(self, at: int, end: int, scope: tuple[str, ...], class_name: str | None, depth: int) -> None:
         if depth > MAX_SCOPES:
@@ -258,11 +270,13 @@ class _Reader:
             if char == "":
                 rest = text[start:end]
                 if rest.strip():
-                    declarations.loose(text, start, end, scope)
+                    if self._unclosed >= 0:
+                        self._lost("(", self._unclosed, end)
+                    declarations.uses.loose(text, start, end, scope)
                 return
             if char == "}":
                 # A brace that closes nothing: the file is a fragment, or a macro opened it.
-                declarations.loose(text, start, stop, scope)
+                declarations.uses.loose(text, start, stop, scope)
                 at = stop + 1
                 continue
             self._note_split(start, stop)
@@ -275,6 +289,11 @@ class _Reader:
             body_end = close - 1 if text[close - 1 : close] == "}" else close
             if head.kind == "scope":
                 self._scope(stop + 1, body_end, head.scope, None, depth + 1)
+                at = close
+            elif head.kind == "linkage":
+                outer, declarations.c_linkage = declarations.c_linkage, head.name == "C"
+                self._scope(stop + 1, body_end, head.scope, None, depth + 1)
+                declarations.c_linkage = outer
                 at = close
             elif head.kind == "class":
                 declarations.close_class(head, stop, close)
@@ -290,6 +309,9 @@ class _Reader:
             else:
                 declarations.close_body(head, stop, close)
                 at = close
+                while handler := _HANDLER.match(text, at, end):
+                    # A function-try-block's handlers are no declarations of their own.
+                    at = self._close(handler.end() - 1, end)
 
     def _behind_class(self, close: int, end: int, head) -> int:
         """Behind the declarators and ``;`` that may follow a class or enum body."""
@@ -302,15 +324,19 @@ class _Reader:
     def _terminator(self, at: int, end: int) -> tuple[int, str]:
         """The next ``;``, ``{`` or ``}`` at bracket depth 0 that ends a declaration; ``(-1, "")`` at the end."""
         depth = 0
+        opened = -1
         text = self._text
         start = at
         while True:
             match = _STOP.search(text, at, end)
             if match is None:
+                self._unclosed = opened if depth else -1
                 return -1, ""
             char = match.group()
             at = match.end()
             if char in "([":
+                if not depth:
+                    opened = match.start()
                 depth += 1
             elif char in ")]":
                 depth = max(0, depth - 1)
@@ -318,6 +344,7 @@ class _Reader:
                 if depth or self._declarations.is_initialiser(text, start, match.start()):
                     close = match_bracket(text, match.start(), end)
                     if close < 0:
+                        self._unclosed = match.start()
                         return -1, ""
                     at = close
                     continue
@@ -336,8 +363,15 @@ class _Reader:
         """Remember conditionals with several branches that lie inside one declaration's head."""
         line_start = self._text.rfind("\n", 0, start) + 1
         for group in self._groups_between(start, stop):
-            if len(group.branches) > 1 and self._text[start : group.start].strip() and group.start >= line_start:
-                self._split.add(group.start)
+            if len(group.branches) > 1 and group.start >= line_start:
+                within = group.end <= stop and self._holds_heads(group)
+                if within or self._text[start : group.start].strip():
+                    self._split.add(group.start)
+
+    def _holds_heads(self, group: Group) -> bool:
+        """Whether several branches of a group that a declaration begins with each hold a head of their own."""
+        heads = [parse_function(self._text[branch.start : branch.end], None) for branch in group.branches]
+        return len(heads) - heads.count(None) > 1
 
     def _groups_between(self, start: int, stop: int) -> list[Group]:
         from bisect import bisect_left

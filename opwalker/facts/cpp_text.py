@@ -21,6 +21,7 @@ _LEXEME = re.compile(
     re.VERBOSE,
 )
 _DIRECTIVE = re.compile(r"^[ \t]*(?:\#|%:)[ \t]*(\w*)((?:[^\n\\]|\\\r?\n|\\)*)", re.MULTILINE)
+_REST = re.compile(r"(?:[^\n\\]|\\\r?\n|\\)*")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _CONTINUATION = re.compile(r"\\(\r?\n)")
 _DEFINED = re.compile(r"\w+")
@@ -98,11 +99,14 @@ def blank(text: str) -> Blanked:
     """Blank comments, strings and directives of a file's text."""
     code_parts: list[str] = []
     plain_parts: list[str] = []
+    long: list[tuple[int, int]] = []  # comments and strings over several lines: a directive does not end in one
     at = 0
     for match in _LEXEME.finditer(text):
         start, end = match.span()
         between = text[at:start]
         piece = match.group()
+        if "\n" in piece:
+            long.append((start, end))
         code_parts.append(between)
         plain_parts.append(between)
         if piece[0] == "/":
@@ -122,8 +126,9 @@ def blank(text: str) -> Blanked:
     if "#" in plain or "%:" in plain:
         pieces: list[str] = []
         at = 0
-        for match in _DIRECTIVE.finditer(plain):
+        while (match := _DIRECTIVE.search(plain, at)) is not None:
             start, end = match.span()
+            end = _behind_long(plain, long, start, end)
             body_start = match.start(2)
             body = code[body_start:end]
             if "\\" in body:
@@ -134,7 +139,20 @@ def blank(text: str) -> Blanked:
             at = end
         pieces.append(plain[at:])
         plain = "".join(pieces)
+    if "\\" in plain:
+        # Outside of directives, a line that goes on is one with the next.
+        plain = _CONTINUATION.sub(r" \1", plain)
     return Blanked(text, code, plain, tuple(directives), line_starts(text))
+
+
+def _behind_long(plain: str, long: list[tuple[int, int]], start: int, end: int) -> int:
+    """Where a directive ends that seems to end at ``end``, were it not for a comment or raw string over lines."""
+    number = bisect_right(long, (start, 0))
+    while number < len(long) and long[number][0] < end:
+        if long[number][1] > end:
+            end = _REST.match(plain, long[number][1]).end()
+        number += 1
+    return end
 
 
 class Conditionals:
