@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from opwalker.expand.macros import MacroChoice
 from opwalker.expand.tokens import Token
 
+#: Ends of two tokens that would be cut otherwise if they stood side by side.
+_MERGING = frozenset("++ -- << >> && || :: ## -> <= >= == != += -= *= /= %= &= |= ^= <: <% :> %> %: // /* ..".split())
+
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
@@ -43,10 +46,17 @@ class Expanded:
         parts: list[str] = []
         starts: list[int] = []
         at = 0
+        before: Token | None = None
         for token in tokens:
-            if token.space:
+            # Tokens that were written side by side are known not to be one.
+            if token.space or (
+                before is not None
+                and (before.pos + len(before.text) != token.pos or before.expansion != token.expansion)
+                and _merges(before.text, token)
+            ):
                 parts.append(" ")
                 at += 1
+            before = token
             starts.append(at)
             parts.append(token.text)
             at += len(token.text)
@@ -90,35 +100,69 @@ class Expanded:
         if start >= end or not self.tokens:
             return ""
         first, last = self.token_at(start), self.token_at(end - 1)
-        base = self._lineage(self.tokens[first].expansion)
-        for number in range(first, last + 1):
-            lineage = self._lineage(self.tokens[number].expansion)
-            common = 0
-            while common < min(len(base), len(lineage)) and base[common] == lineage[common]:
-                common += 1
-            base = base[:common]
+        base = self._places(first)
+        before = self.tokens[first].via
+        for number in range(first + 1, last + 1):
+            if not base:
+                break
+            if self.tokens[number].via is not before:
+                before = self.tokens[number].via
+                base = base[: _common(base, self._places(number))]
+        # What is all that a macro makes is known by the macro's use.
+        while base and not self._within(first - 1, base) and not self._within(last + 1, base):
+            base.pop()
         depth = len(base)
         parts: list[str] = []
-        folded = 0
+        folded: tuple | None = None
         for number in range(first, last + 1):
             token = self.tokens[number]
-            lineage = self._lineage(token.expansion)
-            if len(lineage) > depth:
-                if lineage[depth] == folded:
+            if token.via is None:
+                # At depth 0 nothing is in any place, and nothing else needs a look.
+                parts.append((" " if token.space and parts else "") + token.text)
+                folded = None
+                continue
+            places = self._places(number)
+            if len(places) > depth:
+                if places[depth] is folded:
                     continue
-                folded = lineage[depth]
-                entry = self.expansions[folded - 1]
+                folded = places[depth]
+                entry = self.expansions[folded[0] - 1]
                 piece = entry.name if entry.arguments is None else f"{entry.name}({', '.join(entry.arguments)})"
             else:
-                folded = 0
+                folded = None
                 piece = token.text
             parts.append((" " if token.space and parts else "") + piece)
         return "".join(parts)
 
-    def _lineage(self, expansion: int) -> list[int]:
-        out: list[int] = []
-        while expansion:
-            out.append(expansion)
-            expansion = self.expansions[expansion - 1].parent
+    def _places(self, number: int) -> list[tuple]:
+        """The uses of macros whose results hold a token, outermost first."""
+        out: list[tuple] = []
+        via = self.tokens[number].via
+        while via is not None:
+            out.append(via)
+            via = via[1]
         out.reverse()
         return out
+
+    def _within(self, number: int, base: list[tuple]) -> bool:
+        if not 0 <= number < len(self.tokens):
+            return False
+        return _common(base, self._places(number)) == len(base)
+
+
+def _common(first: list[tuple], second: list[tuple]) -> int:
+    """How many places two tokens share. Places are told apart by identity: one use may have results in several."""
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one is not other:
+            break
+        count += 1
+    return count
+
+
+def _merges(left: str, right: Token) -> bool:
+    """Whether two tokens that came together by expansion would be cut otherwise if they stood side by side."""
+    last, first = left[-1], right.text[0]
+    if right.word or first.isdigit():
+        return last.isalnum() or last in "_$\"'" or (last == "." and first.isdigit())
+    return last + first in _MERGING

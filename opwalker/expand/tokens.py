@@ -9,7 +9,7 @@ _TOKEN = re.compile(
     r"""(?P<space>\s+)
       | (?:\bu8|\b[uUL])?R"([^()\\\s]{0,16})\([\s\S]*?\)\2"
       | (?:\bu8|\b[uUL])?"(?:[^"\\]|\\[\s\S])*"
-      | (?<![0-9a-fA-F])'(?:[^'\\\n]|\\[\s\S])+'
+      | (?:\bu8|\b[uUL])?'(?:[^'\\\n]|\\[\s\S])+'
       | (?P<word>[A-Za-z_$][\w$]*)
       | \.?\d(?:[eEpP][+-]|'?[\w.])*
       | <<<|>>>|<<=|>>=|->\*|\.\.\.|::|->|\+\+|--|<<|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\#\#|\#
@@ -22,7 +22,8 @@ _TOKEN = re.compile(
 class Token(NamedTuple):
     """A token. ``space`` says that white space stands before it; ``pos`` is its offset in the file it was written in,
     ``expansion`` the id of the macro expansion whose body it was written in (0: the function's own file); ``hidden``
-    are macros that must not be expanded in it again."""
+    are macros that must not be expanded in it again; ``via`` are the expansions that put it where it stands, as
+    ``(id, outer)``, None for none: what is passed as an argument is written outside of the expansion that places it."""
 
     text: str
     space: bool
@@ -30,6 +31,7 @@ class Token(NamedTuple):
     expansion: int
     word: bool
     hidden: frozenset[str]
+    via: tuple | None = None
 
 
 NOTHING: frozenset[str] = frozenset()
