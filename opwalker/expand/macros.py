@@ -17,6 +17,9 @@ from opwalker.model.cpp import MacroEvent
 #: Pseudo-path of the bundled knowledge of library macros.
 KNOWN = "<known macros>"
 
+#: The end of any file: everything in it stands before.
+_END = 1 << 60
+
 #: Names that compilers, CUDA, torch and the libraries around them set in headers of their own.
 _OUTSIDE = re.compile(
     r"_|(?:CUTLASS|CUTE|CUDA|CUDART|CUDNN|CUBLAS|CUB|THRUST|NCCL|NVSHMEM|TORCH|AT|C10|PYBIND11|PY|Py|HIP|ROCM|CK|DNNL|"
@@ -42,8 +45,12 @@ class MacroTable:
         self.configuration = configuration
         self._known = known or {}
         self._events: dict[str, dict[str, list[tuple[int, MacroEvent]]]] = {}
-        self._whole: dict[tuple[str, str], list[tuple[str, MacroEvent, bool | None]]] = {}
-        self._truths: dict[tuple[str, tuple[str, ...]], bool | None] = {}
+        self._whole: dict[tuple[str, str, int, str], list[tuple[str, MacroEvent, bool | None]]] = {}
+        self._truths: dict[tuple, bool | None] = {}
+        self._fixed: dict[tuple[str, ...], bool] = {}
+        self._undone: set[tuple[str, str, int, str]] = set()
+        self._limits: dict[tuple[str, str], int] = {}
+        self._settings: dict[str, bool] = {}
         self._busy: set[tuple[str, str]] = set()
         self._reaching: dict[tuple[str, str], bool] = {}
         self._definer_cache: dict[str, frozenset[str]] = {}
@@ -68,20 +75,24 @@ class MacroTable:
             choice = self.lookup(name, path, offset, root)
             if choice is not None and choice.certainty == "proved":
                 return True, (choice.event.body or "").strip() or None
-            return None, None
+            return (False, None) if (name, path, offset, root) in self._undone else (None, None)
 
-        key = (path, terms)
-        local = any(self._defined_here(path, term) for term in terms)
-        if not local and key in self._truths:
-            return self._truths[key]
-        value = holds(terms, state)
-        if not local:
+        # What no file of the tree defines is the same everywhere; the rest depends on the place and on the unit.
+        key = (terms,) if self._is_fixed(terms) else (terms, path, offset, root)
+        if key not in self._truths:
+            value = holds(terms, state)
+            if self._busy:
+                # Within a look-up some names are taken for unknown, to end a circle.
+                return value
             self._truths[key] = value
-        return value
+        return self._truths[key]
 
-    def _defined_here(self, path: str, term: str) -> bool:
-        events = self._file_events(path)
-        return any(word in events for word in _words(term))
+    def _is_fixed(self, terms: tuple[str, ...]) -> bool:
+        found = self._fixed.get(terms)
+        if found is None:
+            words = {word for term in terms for word in _words(term)}
+            found = self._fixed[terms] = not any(self.is_macro_name(word) for word in words)
+        return found
 
     def _file_events(self, path: str) -> dict[str, list[tuple[int, MacroEvent]]]:
         found = self._events.get(path)
@@ -110,9 +121,9 @@ class MacroTable:
         return choice
 
     def _lookup(self, name: str, path: str, offset: int, root: str) -> MacroChoice | None:
-        found = self._before(name, path, offset, {path})
+        found = self._before(name, path, offset, {path}, root)
         if not found and root != path:
-            found = self._before(name, root, 1 << 60, {root})
+            found = self._before(name, root, self._limit(root, path), {root}, root)
         # `#ifndef NAME / #define NAME` gives way to whatever defined the name before: the first of them counts, and
         # last.
         fallbacks = [f for f in found if self._is_fallback(f[0], f[1])]
@@ -122,18 +133,45 @@ class MacroTable:
             ]
         if found:
             if found[0][1].body is None:
+                if found[0][2] is True:
+                    self._undone.add((name, path, offset, root))
                 return None
             defined = [f for f in found if f[1].body is not None]
             certainty = "proved" if found[0][2] is True or len(defined) == 1 else "possible"
             return MacroChoice(found[0][0], found[0][1], certainty, len(defined) - 1)
         if name in self._known:
             return MacroChoice(KNOWN, self._known[name], "proved")
-        return self._anywhere(name)
+        return self._anywhere(name, path)
 
-    def _anywhere(self, name: str) -> MacroChoice | None:
+    def _limit(self, root: str, path: str) -> int:
+        """How far a unit's own file is read before a header: to the include that brings the header in. One that is
+        included several times is read after all of it, as is one that no include brings in."""
+        key = (root, path)
+        if key not in self._limits:
+            includes = self._index.includes(root)
+            direct = [at for at, included in includes if included == path]
+            limit = direct[0] if len(direct) == 1 else _END
+            if not direct:
+                # The header that includes it is read as well, wherever in it that is.
+                limit = next((at + 1 for at, found in includes if path in self._index.closure(found)), _END)
+            self._limits[key] = limit
+        return self._limits[key]
+
+    def _sets(self, root: str) -> bool:
+        """Whether a unit's own file defines anything above an include of its: its headers may depend on it."""
+        found = self._settings.get(root)
+        if found is None:
+            last = max((at for at, _ in self._index.includes(root)), default=0)
+            found = any(at < last for events in self._file_events(root).values() for at, _ in events)
+            self._settings[root] = found
+        return found
+
+    def _anywhere(self, name: str, user: str) -> MacroChoice | None:
         """A definition that no include reaches, if it is the only one that the build can read."""
         candidates = []
         for path in self._index.store.paths_of(name, ("macro",)):
+            if path == user:
+                continue  # what its own file defines below the use does not hold at it
             facts = self._index.facts(path)
             for event in facts.macros if facts else ():
                 # An object-like macro of some other file's is rarely meant: the name may as well be a variable.
@@ -145,12 +183,17 @@ class MacroTable:
             return MacroChoice(candidates[0][0], candidates[0][1], "matched")
         return None
 
-    def _before(self, name: str, path: str, offset: int, seen: set[str]) -> list[tuple[str, MacroEvent, bool | None]]:
+    def _before(
+        self, name: str, path: str, offset: int, seen: set[str], root: str
+    ) -> list[tuple[str, MacroEvent, bool | None]]:
         """Events of ``name`` before a place, latest first, up to the first one that certainly holds."""
         if name not in self._index.names_of_kind("macro"):
             return []
-        if offset == 1 << 60:
-            cached = self._whole.get((name, path))
+        # A header is the same in all units whose own files define nothing before they include it.
+        sets = self._sets(root)
+        kept = (name, path, offset, root if sets else "") if offset == _END or path == root else None
+        if kept:
+            cached = self._whole.get(kept)
             if cached is not None:
                 return cached
         events: list[tuple[int, MacroEvent | str]] = [
@@ -167,23 +210,27 @@ class MacroTable:
                     continue
                 seen.add(event)
                 include = next((i for i in facts.includes if i.offset == at), None)
-                reached = self.truth(path, facts.conditions[include.condition], at, path) if include else True
+                reached = (
+                    self.truth(path, facts.conditions[include.condition], at, root if sets else path)
+                    if include
+                    else True
+                )
                 if reached is False:
                     continue
-                inner = self._before(name, event, 1 << 60, seen)
+                inner = self._before(name, event, _END, seen, root)
                 out += [(p, e, t if reached else None) for p, e, t in inner]
             else:
                 terms = facts.conditions[event.condition]
                 if self._is_fallback(path, event):
                     terms = tuple(t for t in terms if t != f"!defined({name})")
-                value = self.truth(path, terms, at, path)
+                value = self.truth(path, terms, at, root if sets else path)
                 if value is False:
                     continue
                 out.append((path, event, value))
             if out and out[-1][2] is True and not self._is_fallback(out[-1][0], out[-1][1]):
                 break
-        if offset == 1 << 60:
-            self._whole[(name, path)] = out
+        if kept:
+            self._whole[kept] = out
         return out
 
     def _is_fallback(self, path: str, event: MacroEvent) -> bool:
