@@ -62,6 +62,7 @@ class Declarations:
         self.enums: list[EnumDef] = []
         self.aliases: list[Alias] = []
         self.variables: list[Variable] = []
+        self._variable_names: set[str] = set()
         self.uses = MacroUses(blanked, conditionals)
         self.c_linkage = False  # whether an `extern "C"` block is open
 
@@ -138,7 +139,10 @@ class Declarations:
         inside = head[parsed.parameters_start : parsed.parameters_end].strip()
         if not inside or "explicit_instantiation" in parsed.flags or "extern_template" in parsed.flags:
             return True
-        return not re.match(r"[\d\"'.-]|\w+\s*\(|\w+\.\w", inside)
+        if re.match(r"[\d\"'.-]|\w+\s*\(|\w+\.\w", inside):
+            return False
+        # `Foo y(N);` makes an object when an argument is a variable: no type has its name.
+        return self._variable_names.isdisjoint(map(str.strip, inside.split(",")))
 
     def _alias(self, core: str, template: str | None, offset: int, scope: tuple[str, ...]) -> bool:
         found = alias_of(core)
@@ -158,6 +162,7 @@ class Declarations:
             if not self._new(offset + found.offset, "variable"):
                 continue
             value = " ".join(self._blanked.code[start + found.value_at : start + found.end].split()) or None
+            self._variable_names.add(found.name)
             line, condition = self._blanked.line(offset), self._conditionals.at(offset)
             self.variables.append(
                 Variable(

@@ -7,7 +7,7 @@ function. Parameter lists are split here too. Bodies are never looked at.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opwalker.facts.cpp_brackets import last_word, match_angle, match_bracket, split_commas
 
@@ -42,6 +42,8 @@ _REQUIRES = re.compile(r"\s*requires\b\s*")
 _OPERAND = re.compile(r"\s*(?:!\s*)*(?:requires\b\s*)?(?:::\s*)?(?:[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*)?")
 _MEMBER = re.compile(r"\s*::\s*(?:template\s+)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*")
 _JOINED = re.compile(r"\s*(?:&&|\|\|)")
+_RETURNED_POINTER = re.compile(r"\(\s*[*&]+\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)\s*\(")
+_POINTED_AT = re.compile(r"\s*\)\s*[(\[]")
 _INITIALISERS = re.compile(r"\s*(?:try\s*)?:(?!:)")
 
 
@@ -116,6 +118,9 @@ def _skip_requires(head: str, at: int) -> int:
 def parse_function(head: str, class_name: str | None) -> FunctionHead | None:
     """Read a head as a function; None when it is none. ``class_name`` is the enclosing class, for constructors."""
     begin, template, bare = strip_templates(head)
+    first = head.find("(", begin)
+    if first >= 0 and (returned := _RETURNED_POINTER.match(head, first)):
+        return _returning_pointer(head, begin, returned, template, bare, class_name)
     operator = _OPERATOR.search(head, begin)
     groups: list[tuple[int, int, int]] = []
     at = begin
@@ -150,6 +155,16 @@ def parse_function(head: str, class_name: str | None) -> FunctionHead | None:
     if chosen is None:
         return None
     return _build(head, begin, chosen, template, bare, class_name, operator)
+
+
+def _returning_pointer(head, begin, returned: re.Match, template, bare, class_name) -> FunctionHead | None:
+    """``void (*pick(int n))(int*)``: a function whose result is a pointer to a function or an array."""
+    start = returned.end() - 1
+    close = match_bracket(head, start)
+    if close < 0 or not _POINTED_AT.match(head, close):
+        return None
+    found = _build(head, begin, (start, close, returned.start(1)), template, bare, class_name, None)
+    return found and replace(found, return_type=found.return_type + " ".join(head[close:].split()))
 
 
 def _is_trailing_macro(head: str, behind: int, name_at: int) -> bool:

@@ -160,3 +160,20 @@ def test_attributes_of_each_branch_are_not_heads():
 @pytest.mark.parametrize("clause", ["requires (sizeof(T) > 1)", "requires C<T>", "requires requires(T a) { a.x(); }"])
 def test_a_requires_clause_behind_the_parameters_opens_no_body(clause):
     assert functions(scan_text(f"template <class T> void f(T a) {clause} {{ g(); }}{LATER}")) == ["f", "later"]
+
+
+def test_a_function_that_returns_a_function_pointer():
+    facts = scan_text("static void (*pick(int n))(int*) { return k; }" + LATER)
+    assert functions(facts) == ["pick", "later"]
+    found = function(facts, "pick")
+    assert (found.return_type, [p.name for p in found.parameters]) == ("void (*)(int*)", ["n"])
+
+
+def test_a_pointer_to_a_function_is_none():
+    assert not scan_text("void (*pick)(int n) = nullptr;\nvoid (*table[2])(int);").functions
+
+
+def test_an_object_made_with_a_variable_is_no_function():
+    facts = scan_text("constexpr int N = 3;\nFoo y(N);\nint g(M);")
+    assert [f.name for f in facts.functions] == ["g"]
+    assert [v.name for v in facts.variables] == ["N", "y"]
