@@ -169,3 +169,19 @@ def _unbalanced(plain: str, group: Group) -> bool:
         for branch in group.branches
         for a, b in ("{}", "()")
     )
+
+
+def included_within(
+    files: Files, view: FileView, start: int, end: int, truth: Callable[[tuple[str, ...], int], bool | None]
+) -> list[tuple[int, int, str]]:
+    """Files of the tree that a span includes in its midst: ``(offset, end of the line, path)``."""
+    out: list[tuple[int, int, str]] = []
+    for directive in view.blanked.directives:
+        if directive.name != "include" or not start <= directive.offset < end:
+            continue
+        target = directive.body.strip().strip('"')
+        terms = view.conditionals.conditions[view.conditionals.at(directive.offset)]
+        found = files.resolve_include(view.path, target) if directive.body.strip().startswith('"') else None
+        if found and found != view.path and truth(terms, directive.offset) is not False:
+            out.append((directive.offset, directive.end, found))
+    return out

@@ -7,9 +7,10 @@ from its offsets back to the places where the text was written and to the macro 
 from __future__ import annotations
 
 from opwalker.expand.expanded import Expanded, Expansion
-from opwalker.expand.files import Files, active_spans
+from opwalker.expand.files import Files, active_spans, included_within
 from opwalker.expand.macros import KNOWN, MacroChoice, MacroTable
 from opwalker.expand.tokens import NOTHING, Token, spell, tokenize
+from opwalker.model.cpp import MacroEvent
 
 #: Tokens that one span may expand to before expansion is given up: beyond any function seen, far below memory.
 MAX_TOKENS = 400_000
@@ -41,15 +42,38 @@ class Preprocessor:
     def span(self, path: str, start: int, end: int, root: str) -> Expanded:
         """Expand ``[start, end)`` of ``path``, read in the translation unit that begins at ``root``."""
         view = self._files.view(path)
-        spans = active_spans(view, start, end, lambda terms, at: self._macros.truth(path, terms, at, root))
+        run = _Run(self, self._macros, path, root)
+
+        def truth(terms: tuple[str, ...], at: int) -> bool | None:
+            return self._macros.truth(path, terms, at, root)
+
+        spans = active_spans(view, start, end, truth)
+        includes = included_within(self._files, view, start, end, truth)
         tokens: list[Token] = []
         code = view.blanked.code
         for a, b in spans:
+            while includes and includes[0][0] < a:
+                tokens += self._included(run, includes.pop(0), root)
             piece = tokenize(code[a:b], a)
             if piece and tokens and not piece[0].space:
                 piece[0] = piece[0]._replace(space=True)
             tokens += piece
-        return self.tokens(path, tokens, root)
+        for include in includes:
+            tokens += self._included(run, include, root)
+        return Expanded(path, run.expand(tokens, 0), run.expansions, run.problems)
+
+    def _included(self, run: _Run, include: tuple[int, int, str], root: str) -> list[Token]:
+        """The tokens of a file that is included within a body. They come by the include as others come by a macro."""
+        offset, end, target = include
+        view = self._files.view(target)
+        code = view.blanked.code
+        event = MacroEvent(f'#include "{target}"', None, None, "", 0, 0, 1, 1)
+        choice = MacroChoice(target, event, "proved")
+        number = len(run.expansions) + 1
+        run.expansions.append(Expansion(number, event.name, offset, 0, choice, None, end))
+        spans = active_spans(view, 0, len(code), lambda terms, at: self._macros.truth(target, terms, at, root))
+        out = [token for a, b in spans for token in tokenize(code[a:b], a, number)]
+        return [out[0]._replace(space=True), *out[1:]] if out else out
 
     def text(self, path: str, text: str, offset: int) -> str:
         """A text that stands at ``offset`` of ``path``, its macros expanded."""

@@ -6,7 +6,7 @@ import pytest
 
 from opwalker.expand.tokens import tokenize
 from tests.expand.test_preprocess import body as bench_and_body
-from tests.trees import expand, function, tree
+from tests.trees import expand, follow, function, tree
 
 
 def body(text: str, **headers: str):
@@ -124,3 +124,20 @@ def test_a_header_in_two_units() -> None:
     texts = [read("k.h", found.body_start, found.body_end, root).text for root in ("a.cu", "b.cu")]
     assert "slow" not in texts[0] and "fast" in texts[0]
     assert "slow" in texts[1]
+
+
+def test_a_file_included_in_a_body_is_read_there() -> None:
+    files = {
+        "a.cu": '#include "k.cuh"\n#define N 1\nvoid f() {\n#include "body.inc"\n#if 0\n#include "dead.inc"\n#endif\n'
+        "  h();\n}\n",
+        "body.inc": "\n#if N > 1\nno();\n#else\ng(N);\nk<<<1, 2>>>(3);\n#endif\n",
+        "dead.inc": "dead();\n",
+        "k.cuh": "__global__ void k(int a) {}\n",
+    }
+    bench = tree(files)
+    found = function(bench.index.facts("a.cu"), "f")
+    made = bench.unit().preprocessor.span("a.cu", found.body_start, found.body_end, "a.cu")
+    assert made.text == "{ g(1); k<<<1, 2>>>(3); h(); }"
+    assert made.origin(made.text.index("g"))[:2] == ("body.inc", files["body.inc"].index("g(N)"))
+    (site,) = follow(bench, "a.cu", "f").launches
+    assert (site.place, site.used_at) == (("body.inc", 6), ("a.cu", 4))
