@@ -123,6 +123,60 @@ def test_launches_through_an_interface(text: str, style: str, wanted: tuple) -> 
     assert (site.style, configuration(site)) == (style, wanted)
 
 
+def test_two_configurations_in_one_body_are_told_apart() -> None:
+    text = (
+        "cudaLaunchConfig_t c, d;\nc.gridDim = 1;\nc.blockDim = 2;\nd.gridDim = 3;\nd.blockDim = 4;\nc.stream = s;\n"
+        "cudaLaunchKernelEx(&d, k, a);"
+    )
+    assert configuration(only(reach(text))) == ("3", "4", "0", "0")
+
+
+def test_the_last_assignment_to_a_configuration_counts() -> None:
+    text = "cudaLaunchConfig_t c;\nc.gridDim = 1;\nc.blockDim = 2;\nc.gridDim = 7;\ncudaLaunchKernelEx(&c, k, a);"
+    assert configuration(only(reach(text)))[:2] == ("7", "2")
+
+
+def test_overloads_of_a_kernel_by_the_arguments_passed() -> None:
+    head = "__global__ void o(int* a) {}\n__global__ void o(int* a, int b) {}\n"
+    config = "cudaLaunchConfig_t c;\nc.gridDim = 1;\nc.blockDim = 2;\n"
+    for text, line in (
+        ("o<<<1, 2>>>(a);", 2),
+        ("o<<<1, 2>>>(a, n);", 3),
+        (f"{config}cudaLaunchKernelEx(&c, o, a);", 2),
+        (f"{config}cudaLaunchKernelEx(&c, o, a, n);", 3),
+    ):
+        site = only(reach(text, head))
+        assert ([k.function.line for k in site.kernels], site.certainty) == ([line], "matched")
+
+
+def test_a_kernel_that_several_definitions_fit_is_only_possible() -> None:
+    site = only(
+        reach("f = n ? k : o;\nauto g = n ? k : o;\ng<<<1, 2>>>(a);", KERNELS + "__global__ void o(int* a) {}\n")
+    )
+    assert ({k.name for k in site.kernels}, site.certainty) == ({"k", "o"}, "possible")
+
+
+CONDITIONS = [
+    ("if (n > 3) { k<<<1, 2>>>(a); }", (("n > 3", 3),)),
+    ("if (n > 3) {} else { k<<<1, 2>>>(a); }", (("!(n > 3)", 3),)),
+    ("if (n) {\n  if (a) k<<<1, 2>>>(a);\n}", (("n", 3), ("a", 4))),
+    ("switch (n) {\n  case 4: k<<<1, 2>>>(a);\n}", (("case 4", 4),)),
+    ("if constexpr (N) { k<<<1, 2>>>(a); }", (("N", 3),)),
+    ("for (;;) { k<<<1, 2>>>(a); }", ()),
+    ("k<<<1, 2>>>(a);", ()),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), CONDITIONS)
+def test_the_conditions_around_a_launch(text: str, wanted: tuple) -> None:
+    assert only(reach(text)).under == wanted
+
+
+def test_the_branches_of_a_dispatch_are_no_conditions_of_the_launch() -> None:
+    site = only(reach("if (n) { OWN(n, { kt<scalar_t, 3><<<1, 2>>>(a, n); }); }", KERNELS + DISPATCH))
+    assert site.under == (("n", 3),)
+
+
 def test_launches_through_hip() -> None:
     site = only(reach("hipLaunchKernelGGL((kt<float, 3>), dim3(1), dim3(2), 3, s, a, n);", build="rocm"))
     assert [(k.name, k.template_arguments) for k in site.kernels] == [("kt", ("float", "3"))]
@@ -243,6 +297,11 @@ def test_a_kernel_in_a_variable_that_nobody_sets_is_a_gap() -> None:
     found = reach("auto f = pick_one();\nf<<<1, 2>>>(a);")
     assert [(g.kind, g.span.line) for g in found.gaps] == [("launch", 4)]
     assert not found.launches and not found.terminals
+
+
+def test_a_kernel_in_a_parameter_that_nobody_sets_is_a_gap() -> None:
+    found = follow(tree({"a.cu": "void h(void (*f)(int*), int* a) {\n  f<<<1, 2>>>(a);\n}\n"}), "a.cu", "h")
+    assert [(g.kind, g.span.line) for g in found.gaps] == [("launch", 2)]
 
 
 def test_what_is_declared_without_a_body_is_a_gap() -> None:

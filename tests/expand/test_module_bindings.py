@@ -283,6 +283,11 @@ def test_definitions_of_an_object() -> None:
     assert implemented(text) == [("TensorObj.make", "make"), ("TensorObj.size", "TensorObj::size")]
 
 
+def test_a_block_of_another_library_is_no_module() -> None:
+    assert read('TVM_FFI_STATIC_INIT_BLOCK() {\n  m.def("f", &f);\n}\n') == ([], [])
+    assert read('OTHER_MODULE(mod, m) {\n  m.def("f", &f);\n}\n') == ([], [])
+
+
 def test_global_definitions_in_a_function() -> None:
     assert implemented('namespace n { void init() { reflection::GlobalDef().def("x.y", y); } }') == [("x.y", "y")]
     bindings, _ = read('namespace n { void init() { reflection::GlobalDef().def("x.y", y); } }')

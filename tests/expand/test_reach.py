@@ -249,6 +249,40 @@ def test_members_of_the_object_itself() -> None:
     assert reached("void S::run(int* a) { (*this).inner(a); }\n", head, "S::run") == ["k1"]
 
 
+def test_members_of_the_object_itself_in_nested_scopes() -> None:
+    inner = "void run(int* a) { this->inner(a); } void inner(int* a) { k1<<<1, 1>>>(a); }"
+    head = f"namespace n {{ struct O {{ struct S {{ {inner} }}; }}; }}\n"
+    assert reached("", head, "n::O::S::run") == ["k1"]
+
+
+LIBRARY_OBJECTS = [
+    ("cutlass::gemm::device::GemmUniversalAdapter<G> op;\nop.initialize(args);\nop.run(s);", ["library"]),
+    ("cutlass::gemm::device::Gemm<G> op;\nop(args);", ["library"]),
+    ("cutlass::gemm::device::Gemm<G> op;\nop.initialize(args);", []),
+    ("at::Tensor x;\nx.copy_(y);", ["torch"]),
+    ("at::Tensor x;\nx.size(0);", []),
+    ("unknown.copy_(y);", []),
+    ("Own x;\nx.copy_(y);", []),
+]
+
+
+@pytest.mark.parametrize(("body", "wanted"), LIBRARY_OBJECTS)
+def test_objects_of_libraries_end_the_way(body: str, wanted: list[str]) -> None:
+    found = follow(tree({"a.cu": f"void h(int* a) {{\n{body}\n}}\n"}), "a.cu", "h")
+    assert [t.kind for t in found.terminals] == wanted
+
+
+def test_a_way_that_is_too_deep_is_said_to_be_cut() -> None:
+    chain = (
+        "".join(f"void f{n}(int* a) {{ f{n + 1}(a); }}\n" for n in range(100))
+        + "void f100(int* a) { k1<<<1, 1>>>(a); }\n"
+    )
+    found = follow(tree({"a.cu": HEAD + chain}), "a.cu", "f0")
+    assert found.truncated and [g.kind for g in found.gaps] == ["limit"]
+    found = follow(tree({"a.cu": HEAD + chain}), "a.cu", "f80")
+    assert not found.truncated and kernels(found) == ["k1"]
+
+
 def test_members_that_a_base_gives() -> None:
     head = "struct B { void run(int* a) { k1<<<1, 1>>>(a); } };\nstruct D : public B {};\n"
     assert inside("D d;\nd.run(a);", head) == ["k1"]

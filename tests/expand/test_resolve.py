@@ -269,6 +269,22 @@ def test_members(name: str, made: str | None, count: int | None, lines: list[int
     assert [c.function.line for c in resolution.candidates] == lines
 
 
+def test_members_of_a_nested_class() -> None:
+    text = "namespace n { struct A { struct B { void run() {} }; void run() {} }; }\n"
+    resolver = tree({"a.cu": text}).unit().resolver
+    for made, scope in (("B", ("n", "A", "B")), ("A", ("n", "A")), ("n::A::B", ("n", "A", "B"))):
+        (found_one,) = resolver.method("run", made, Context("a.cu", "a.cu"), 0).candidates
+        assert found_one.function.scope == scope
+    assert resolver.method("n::A::run", "A", Context("a.cu", "a.cu"), 0).candidates
+
+
+def test_device_functions_are_read_as_device_code() -> None:
+    text = "#ifdef __CUDA_ARCH__\n__device__ void d() {}\nvoid h() {}\n#endif\n"
+    bench = tree({"a.cu": text})
+    assert found(bench, "d") == [("a.cu", 2)]
+    assert found(bench, "h") == []
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

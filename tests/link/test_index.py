@@ -112,3 +112,10 @@ def test_a_namespace_that_a_macro_names() -> None:
 def test_a_namespace_that_is_called_like_a_function_like_macro_keeps_its_name() -> None:
     made = tree({"a.cu": "#define ns(x) x\nnamespace ns {\nvoid f() {}\n}\n"}).index
     assert [f.qualified_name for f in made.facts("a.cu").functions] == ["ns::f"]
+
+
+def test_parameters_that_a_macro_gives() -> None:
+    text = "#define PARAMS int* out, int n\nvoid f(float x, PARAMS) {}\nvoid g(float x, int) {}\n"
+    made = tree({"a.cu": text}).index
+    names = [[(p.type, p.name) for p in f.parameters] for f in made.facts("a.cu").functions]
+    assert names == [[("float", "x"), ("int*", "out"), ("int", "n")], [("float", "x"), ("int", "")]]
