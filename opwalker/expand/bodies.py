@@ -104,7 +104,7 @@ class Bodies:
         return self._device_preprocessor.text(path, text, offset)
 
     def unread_includes(self, body: Body) -> list[tuple[str, int, str]]:
-        """Files that a body includes in its middle, which are not read with it: ``(path, line, why)``."""
+        """Files that a body includes in its middle and that the tree lacks: ``(path, line, why)``."""
         if body.function is None:
             return []
         view = self.files.view(body.path)
@@ -112,10 +112,9 @@ class Bodies:
         for directive in view.blanked.directives:
             if directive.name == "include" and body.function.body_start < directive.offset < body.function.body_end:
                 target = directive.body.strip().strip('"<>')
-                found = self.files.resolve_include(body.path, target)
-                why = "it is not in the source" if found is None else "what it adds to the body is not read"
-                reason = f"{target} is included inside this function, and {why}"
-                out.append((body.path, view.blanked.line(directive.offset), reason))
+                if self.files.resolve_include(body.path, target) is None:
+                    reason = f"{target} is included inside this function, and it is not in the source"
+                    out.append((body.path, view.blanked.line(directive.offset), reason))
         return out
 
     def span(

@@ -142,7 +142,7 @@ class TypeReading:
         if cast:
             return self.type(cast.group(1))
         data = re.search(
-            r"(?:\.|->)\s*(?:template\s+)?(const_|mutable_)?data_ptr\s*<(.*)>\s*\(\s*\)\Z", text, re.DOTALL
+            r"(?:\.|->)\s*(?:template\s+)?(const_|mutable_)?data(?:_ptr)?\s*<(.*)>\s*\(\s*\)\Z", text, re.DOTALL
         )
         if data:
             inner = self.type(data.group(2)).text

@@ -21,6 +21,7 @@ from opwalker.model.body import LambdaFact, Span2
 from opwalker.model.reach import KernelRef
 
 _NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
+_SCOPED = re.compile(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
 _MAX_DEPTH = 10
 _MAX_RETURNS = 2
 _PLAIN_RETURNS = frozenset(
@@ -97,9 +98,8 @@ class KernelFinder:
             match = _NAME.search(text, at, end)
             if match is None:
                 return
-            name = "".join(match.group().split())
+            name, at = _whole_name(text, match, end)
             simple = name.split("::")[-1]
-            at = match.end()
             after = re.compile(r"\s*").match(text, at, end).end()
             arguments: tuple[str, ...] = ()
             spans: tuple[Span2, ...] = ()
@@ -240,11 +240,14 @@ class KernelFinder:
         """Functions named in a span; where one is called there, those that it returns."""
         names = self._index.names_of_kind("function")
         text = body.expanded.full
+        at = span[0]
         for match in _NAME.finditer(text, *span):
-            name = "".join(match.group().split())
+            if match.start() < at:
+                continue
+            name, at = _whole_name(text, match, span[1])
             if name.split("::")[-1] not in names or name in body.locals:
                 continue
-            after = match.end()
+            after = at
             if text.startswith("<", after):
                 after = max(match_angle(text[: span[1]], after), after)
             called = text.startswith("(", re.compile(r"\s*").match(text, after).end())
@@ -257,6 +260,19 @@ class KernelFinder:
                     held = Frame(candidate, root, frame.steps, {}, dict(frame.types))
                     for returned in inner.facts.returns:
                         self._host_names(inner, returned, held, out, depth + 1)
+
+
+def _whole_name(text: str, match: re.Match[str], end: int) -> tuple[str, int]:
+    """A name with the template arguments of its scopes (``S<3>::pick``), and where it ends."""
+    name, at = "".join(match.group().split()), match.end()
+    while at < end and text[at] == "<" and not text.startswith("<<<", at):
+        close = match_angle(text[:end], at)
+        following = _SCOPED.match(text, close, end) if close > 0 else None
+        if following is None:
+            break
+        name += "".join(text[at : following.end()].split())
+        at = following.end()
+    return name, at
 
 
 def _written(text: str, at: int) -> tuple[str, ...]:

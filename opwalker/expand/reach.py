@@ -23,6 +23,8 @@ from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terminals import (
     KERNEL_QUERIES,
     LAUNCH_CALLS,
+    is_harmless,
+    is_harmless_type,
     is_library_type,
     is_tensor_work,
     terminal_kind,
@@ -66,6 +68,7 @@ class Follower:
         self._gaps: dict[Gap, None] = {}
         self._visited: set[tuple] = set()
         self._truncated = False
+        self._unfollowed: dict[str, tuple[str, int]] = {}
 
     def follow(self, candidate: Candidate, root: str) -> Reach:
         """Everything that a function reaches, in the unit that begins at ``root``."""
@@ -89,7 +92,12 @@ class Follower:
             tuple(self._functions.values()),
             tuple(self._gaps),
             self._truncated,
+            tuple((name, *place) for name, place in self._unfollowed.items()),
         )
+
+    def _lost(self, body: Body, call: CallFact, name: str) -> None:
+        """Notes a call that could not be followed: it counts where nothing else is found."""
+        self._unfollowed.setdefault(name if len(name) < 80 else name[:77] + "...", body.origin(call.start))
 
     def _enter(self, frame: Frame, depth: int) -> None:
         if frame.key in self._visited:
@@ -139,7 +147,10 @@ class Follower:
         elif simple in body.locals and "::" not in call.name:
             self._variable_call(frame, body, call, depth)
         elif call.name[-1] in ")]" and not self._made_here(call.name):
-            self._steps(frame, body, call, self._kernels.host_functions(body, call.callee, frame), depth)
+            found = self._kernels.host_functions(body, call.callee, frame)
+            self._steps(frame, body, call, found, depth)
+            if not found:
+                self._lost(body, call, body.written(call.callee))
         else:
             self._free_call(frame, body, call, depth)
         self._passed_functions(frame, body, call, depth)
@@ -154,7 +165,8 @@ class Follower:
         context = frame.context(body)
         resolution = self._resolver.function(name, context, len(call.arguments), kernel=False)
         if resolution.candidates:
-            self._steps(frame, body, call, picked(resolution.candidates, call, body), depth)
+            meant = replace(frame, certain=False) if resolution.loose else frame
+            self._steps(meant, body, call, picked(resolution.candidates, call, body), depth)
             return
         made = made_class(call, body, self._index.names_of_kind("class"))
         if made is not None and self._construct(frame, body, call, made, depth):
@@ -171,8 +183,10 @@ class Follower:
             # torch::autograd::Function<T> gives T a static apply(), which runs T::forward with a context before it.
             made = self._types.class_name(name.rsplit("::", 1)[0], context)
             if made and self._resolver.derives_from(made, "Function"):
-                for candidate in self._resolver.method("forward", made, context).candidates:
-                    self._step(frame, body, call, candidate, depth, passed=True)
+                # Its backward() runs later, from the graph that this call enters it in.
+                for method in ("forward", "backward"):
+                    for candidate in self._resolver.method(method, made, context).candidates:
+                        self._step(frame, body, call, candidate, depth, passed=True)
                 return
         kind = terminal_kind(self._types.expanded_name(name, context))
         if kind is not None:
@@ -182,6 +196,8 @@ class Follower:
             self._gaps[
                 Gap("no-body", Span(path, line, line), f"{name} is declared, but its body is not in the source")
             ] = None
+        elif not is_harmless(self._types.expanded_name(name, context)) and made is None:
+            self._lost(body, call, name)
 
     def _construct(self, frame: Frame, body: Body, call: CallFact, name: str, depth: int) -> bool:
         """Enters the constructors of a class that take the arguments of a call; whether there is one."""
@@ -212,6 +228,8 @@ class Follower:
         elif is_tensor_work(call.simple) and (type_text is None or "ensor" in type_text):
             if type_text is not None:
                 self._terminal(frame, body, call, "torch", f"{receiver}.{call.simple}")
+        elif type_text is not None and made is None and not is_harmless_type(full):
+            self._lost(body, call, f"{receiver}.{call.simple} of {type_text}")
 
     def _variable_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         """A call through a local: a lambda stands in this body and is read with it; a pointer is followed."""

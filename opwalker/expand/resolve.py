@@ -52,10 +52,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """``candidates`` are equally good; ``declared`` says that the tree declares the name though no body is in it."""
+    """``candidates`` are equally good; ``declared`` says that the tree declares the name though no body is in it;
+    ``loose`` that they are a guess: their parameters do not fit the call as far as the source shows them."""
 
     candidates: tuple[Candidate, ...] = ()
     declared: bool = False
+    loose: bool = False
 
     @property
     def certainty(self) -> str:
@@ -145,13 +147,16 @@ class Resolver:
         qualifiers = self._qualifiers(tuple(parts[:-1]), context)
         brought = self._brought(simple, context) if simple in self._index.names_of_kind("alias") else ()
         ranked: dict[int, list[Candidate]] = {}
+        elsewhere: list[Candidate] = []
+        longer: list[Candidate] = []
         declared = False
         for path, function in everything:
             if "explicit_instantiation" in function.flags or "extern_template" in function.flags:
                 continue
             if kernel is not None and kernel != ("global" in function.flags):
                 continue
-            if arguments is not None and not self._accepts(function, arguments):
+            fits = arguments is None or self._accepts(function, arguments)
+            if not fits and (kernel is not False or arguments >= len(function.parameters)):
                 continue
             scope = visible(function.scope)
             rank = self._rank(scope, qualifiers, context, absolute, path)
@@ -160,17 +165,26 @@ class Resolver:
             if rank is None:
                 continue
             if not function.body_end:
+                if not fits:
+                    continue
                 declared = declared or self.is_read(path, function)
                 continue
-            if (
-                "deleted" in function.flags
-                or not self.is_read(path, function)
-                or not self._reachable(path, function, context)
-            ):
+            if "deleted" in function.flags or not self.is_read(path, function):
+                continue
+            if not self._reachable(path, function, context):
+                if fits and kernel is False and not _is_internal(function):
+                    elsewhere.append(Candidate(path, function))
+                continue
+            if not fits:
+                longer.append(Candidate(path, function))
                 continue
             ranked.setdefault(rank, []).append(Candidate(path, function))
         if not ranked:
-            return Resolution((), declared)
+            if declared and elsewhere:
+                # Declared here, defined in a header of another unit: the linker joins them.
+                return Resolution(tuple(elsewhere), declared)
+            # Default arguments may stand in a header that the source lacks.
+            return Resolution(tuple(longer) if not declared else (), declared, loose=True)
         return Resolution(self._nearest(ranked[min(ranked)], context), declared)
 
     def method(self, name: str, class_name: str | None, context: Context, arguments: int | None = None) -> Resolution:
@@ -311,8 +325,7 @@ class Resolver:
         """A static or anonymous function, and anything in a header, is only seen by units that include its file."""
         if path in (context.path, context.root) or path in self._index.closure(context.root):
             return True
-        internal = _ANONYMOUS in function.scope or ("static" in function.flags and "member" not in function.flags)
-        return not internal and not _HEADER.search(path)
+        return not _is_internal(function) and not _HEADER.search(path)
 
     def _nearest(self, candidates: list[Candidate], context: Context) -> tuple[Candidate, ...]:
         """The definitions that the translation unit sees; otherwise those of other units."""
@@ -321,6 +334,10 @@ class Resolver:
             if here:
                 return tuple(here)
         return tuple(candidates)
+
+
+def _is_internal(function: Function) -> bool:
+    return _ANONYMOUS in function.scope or ("static" in function.flags and "member" not in function.flags)
 
 
 def accepts(function: Function, count: int) -> bool:

@@ -62,6 +62,20 @@ _TORCH_NOT = frozenset(
     "typeMetaToScalarType "
     "optional".split()
 )
+#: Calls that do no device work, wherever their bodies are: the standard library, getters and checks of torch, the
+#: runtime's queries, and names in capitals, which are macros that check or report.
+_HARMLESS = re.compile(
+    r"(?:::)?(?:std|c10|at|torch|py|pybind11|nb|nanobind|tvm|fmt|cuda|nvtx3?|cute)::.*|(?:::)?(?:cuda|hip|cu[A-Z]|hip[A-Z])\w*|"
+    r"(?:.*::)?[A-Z][A-Z0-9_]*|(?:.*::)?(?:min|max|abs|ceil|floor|sqrt|log2?f?|exp2?f?|pow|round|printf|fprintf|snprintf|puts|"
+    r"getenv|atoi|atol|strcmp|strncmp|strlen|strtol|exit|abort|assert|move|forward|swap|get|tie|make_\w+|to_string|"
+    r"numeric_limits|is_same|isnan|isinf|free|malloc|calloc|realloc|lround|lrint|fmod|div|memcmp|dlsym|dlopen|usleep|"
+    r"static_assert|alignof|offsetof|typeid|throw|__\w+|int|float|double|bool|unsigned|int\d+_t|uint\d+_t|size_t|dim3|"
+    r"(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|half|__half)"
+)
+_HARMLESS_TYPE = re.compile(
+    r"(?:std|c10|at|torch|py|pybind11|tvm|cuda|nb|nanobind)::|.*(?:Tensor|Stream|Guard|string|vector|Options|Generator|Array|"
+    r"Shape|Device|Event|Properties|Prop|IntArrayRef|ArrayRef|Scalar|DataPtr|lock|mutex)\w*\Z|dim3|[a-z_]+\d*(?:_t)?\Z"
+)
 _TENSOR_METHODS = frozenset(
     "copy_ fill_ zero_ index_select index_put_ matmul mm bmm add_ mul_ div_ sub_ contiguous to clone cumsum sum max "
     "min "
@@ -77,6 +91,16 @@ def terminal_kind(name: str) -> str | None:
                 return None
             return kind
     return None
+
+
+def is_harmless(name: str) -> bool:
+    """Whether a called name, not found in the source, is known to start no device work."""
+    return bool(_HARMLESS.fullmatch(name))
+
+
+def is_harmless_type(type_text: str) -> bool:
+    """Whether the methods of a type that is not in the source are known to start no work that a walk is about."""
+    return bool(_HARMLESS_TYPE.match(type_text))
 
 
 def is_tensor_work(method: str) -> bool:

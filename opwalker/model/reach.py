@@ -61,3 +61,5 @@ class Reach:
     functions: tuple[tuple[str, Function, tuple[PathStep, ...]], ...]
     gaps: tuple[Gap, ...]
     truncated: bool = False
+    #: Calls whose functions could not be found, outside what is known to do no device work: ``(name, path, line)``.
+    unfollowed: tuple[tuple[str, str, int], ...] = ()

@@ -140,7 +140,7 @@ class WalkView:
             certainty=certainty, host=read_host(self._workbench, host, body, argument_names), **common
         )
         filled = self._filled(base, unit, reach, body, host.path)
-        return filled, list(reach.gaps), ownership_of(self._workbench, unit, reach, host.path)
+        return filled, _gaps(reach), ownership_of(self._workbench, unit, reach, host.path)
 
     def _lambda(self, unit: Unit, binding: Binding, common: dict) -> tuple[Implementation, list[Gap], Ownership]:
         """A lambda that is registered in place: its text is the host function."""
@@ -153,7 +153,7 @@ class WalkView:
         implementation = self._filled(
             Implementation(certainty="proved", host=host, **common), unit, reach, body, binding.path
         )
-        return implementation, list(reach.gaps), ownership_of(self._workbench, unit, reach, binding.path)
+        return implementation, _gaps(reach), ownership_of(self._workbench, unit, reach, binding.path)
 
     def _filled(self, base: Implementation, unit: Unit, reach: Reach, body: Body, root: str) -> Implementation:
         """An implementation with what was reached from it."""
@@ -176,7 +176,8 @@ class WalkView:
             # An allocation is no end of a path that goes on; ownership lists it.
             terminals = [t for t in terminals if not is_allocation(t)]
         if not launches and not terminals and not reach.gaps and base.host is not None:
-            terminals.append(Terminal("host", base.host.name, base.host.file, base.host.line))
+            if not reach.unfollowed:
+                terminals.append(Terminal("host", base.host.name, base.host.file, base.host.line))
         return replace(
             base,
             dispatch=self._dispatch(unit, reach, body, root),
@@ -256,3 +257,15 @@ def joined_ownership(left: Ownership, right: Ownership) -> Ownership:
         both(left.frees, right.frees),
         both(left.callbacks, right.callbacks),
     )
+
+
+def _gaps(reach: Reach) -> list[Gap]:
+    """The gaps of a reach; where nothing at all was found, the calls that could not be followed are one."""
+    gaps = list(reach.gaps)
+    if reach.unfollowed and not gaps and not reach.launches and not any(not is_allocation(t) for t in reach.terminals):
+        shown = ", ".join(f"`{name}`" for name, _, _ in reach.unfollowed[:4])
+        more = f" and {len(reach.unfollowed) - 4} more" if len(reach.unfollowed) > 4 else ""
+        _, path, line = reach.unfollowed[0]
+        text = f"no device work was found; not followed, as no body was found for it: {shown}{more}"
+        gaps.append(Gap("unfollowed", Span(path, line, line), text))
+    return gaps
