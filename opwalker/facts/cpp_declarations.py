@@ -36,6 +36,7 @@ _REQUIREMENTS = re.compile(
     r"\brequires\s*\Z|(?:&&|\|\||[!=(,]|\brequires)\s*requires\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*\Z"
 )
 _DECLARES_NOTHING = re.compile(r"(?:static_assert|asm|return|concept)\b")
+_NAMES = re.compile(r"[\w\s,]+")
 _FRIEND = re.compile(r"friend\b[^()]*\Z")
 
 
@@ -142,7 +143,7 @@ class Declarations:
         if re.match(r"[\d\"'.-]|\w+\s*\(|\w+\.\w", inside):
             return False
         # `Foo y(N);` makes an object when an argument is a variable: no type has its name.
-        return self._variable_names.isdisjoint(map(str.strip, inside.split(",")))
+        return not _NAMES.fullmatch(inside) or self._variable_names.isdisjoint(map(str.strip, inside.split(",")))
 
     def _alias(self, core: str, template: str | None, offset: int, scope: tuple[str, ...]) -> bool:
         found = alias_of(core)
