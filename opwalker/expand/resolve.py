@@ -101,14 +101,16 @@ class Resolver:
         self._alias_memo: dict[tuple[str, str], str | None] = {}
         self._directives: dict[str, tuple[tuple[str, ...], ...]] = {}
 
-    def is_read(self, path: str, function: Function) -> bool:
-        """Whether the configured build can read a definition at all."""
+    def is_read(self, path: str, function: Function, root: str | None = None) -> bool:
+        """Whether the configured build can read a definition at all, in the unit that begins at ``root`` if given."""
         facts = self._index.facts(path)
         terms = facts.conditions[function.condition]
         on_device = "global" in function.flags or "device" in function.flags
         macros = self._device_macros if on_device else self._macros
-        if terms and macros.truth(path, terms, function.offset, path) is False:
-            return False
+        if terms:
+            unit = root if root is not None and path in self._index.closure(root) else path
+            if macros.truth(path, terms, function.offset, unit) is False:
+                return False
         builds = self._builds_of(path)
         return builds is None or self._build in builds
 
@@ -169,7 +171,7 @@ class Resolver:
                     continue
                 declared = declared or self.is_read(path, function)
                 continue
-            if "deleted" in function.flags or not self.is_read(path, function):
+            if "deleted" in function.flags or not self.is_read(path, function, context.root):
                 continue
             if not self._reachable(path, function, context):
                 if fits and kernel is False and not _is_internal(function):
@@ -197,7 +199,7 @@ class Resolver:
             and f.scope
             and "global" not in f.flags
             and (arguments is None or self._accepts(f, arguments))
-            and self.is_read(path, f)
+            and self.is_read(path, f, context.root)
             and self._reachable(path, f, context)
         ]
         if class_name is None:
