@@ -223,7 +223,10 @@ class Reader:
             name = pending.pop()
             if name not in seen:
                 seen.add(name)
-                pending |= self._define(name) | (self._signature_words() if not pending else set())
+                pending |= self._define(name)
+            if not pending:
+                # Names defined meanwhile may have brought signatures with words of their own.
+                pending = self._signature_words() - seen
 
     def _signature_words(self) -> set[str]:
         """The words in the annotations and defaults of the functions whose signature is read."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,3 +131,16 @@ def test_as_torch_infers_them(case: tuple[str, str]) -> None:
     except ValueError:
         theirs = None
     assert inferred(signature, mutates) == theirs
+
+
+@pytest.mark.parametrize("seed", ["5", "6", "7", "8"])
+def test_a_default_is_found_in_any_order_of_names(seed: str) -> None:
+    """The order in which names of a set come must not decide which of them are read."""
+    code = (
+        "from tests.link.test_python_schema import inferred\n"
+        "print(inferred(\"(x: 'torch.Tensor', s: float = SCALE) -> 'list[Tensor]'\"))"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    root = Path(__file__).parents[2]
+    ran = subprocess.run([sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.stdout.strip() == "(Tensor x, float s=0.5) -> Tensor[]", ran.stderr
