@@ -9,7 +9,7 @@ translation units by the include graph; variants for other builds by their condi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from opwalker.expand.macros import MacroTable
@@ -89,6 +89,7 @@ class Resolver:
         macros: MacroTable,
         builds_of: Callable[[str], tuple[str, ...] | None],
         device_macros: MacroTable | None = None,
+        modules_of: Callable[[str], Sequence[str]] = lambda path: (),
     ) -> None:
         self._index = index
         #: Gives the expanded text of ``[start, end)`` of a file.
@@ -96,6 +97,7 @@ class Resolver:
         self._macros = macros
         self._device_macros = device_macros or macros
         self._builds_of = builds_of
+        self._modules_of = modules_of
         self._build = macros.configuration.build
         self._memo: dict[tuple, Resolution] = {}
         self._alias_memo: dict[tuple[str, str], str | None] = {}
@@ -184,7 +186,7 @@ class Resolver:
         if not ranked:
             if declared and elsewhere:
                 # Declared here, defined in a header of another unit: the linker joins them.
-                return Resolution(tuple(elsewhere), declared)
+                return Resolution(self._nearest(elsewhere, context), declared)
             # Default arguments may stand in a header that the source lacks.
             return Resolution(tuple(longer) if not declared else (), declared, loose=True)
         return Resolution(self._nearest(ranked[min(ranked)], context), declared)
@@ -335,7 +337,10 @@ class Resolver:
             here = [c for c in candidates if test(c)]
             if here:
                 return tuple(here)
-        return tuple(candidates)
+        # Extensions that are built apart may define one symbol each: the linker takes the module's own.
+        modules = set(self._modules_of(context.root))
+        linked = [c for c in candidates if modules.intersection(self._modules_of(c.path))] if modules else []
+        return tuple(linked or candidates)
 
 
 def _is_internal(function: Function) -> bool:

@@ -55,7 +55,7 @@ class Unit:
         )
         self.preprocessor = Preprocessor(files, self.macros)
         self.device_preprocessor = Preprocessor(files, self.device_macros)
-        self.resolver = Resolver(index, self.macros, builds.builds_of, self.device_macros)
+        self.resolver = Resolver(index, self.macros, builds.builds_of, self.device_macros, builds.names_of)
         self.resolver.expanded = lambda path, start, end: self.device_preprocessor.span(path, start, end, path).full
         self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)
         self.tools = Tools(index, self.resolver, self.bodies.expand)
