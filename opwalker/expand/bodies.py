@@ -12,7 +12,7 @@ from opwalker.expand.macros import KNOWN
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
-from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
+from opwalker.model.body import AssignFact, BodyFacts, CallFact, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
 
 #: Bodies kept in memory: enough for the deepest walk, and a bound for one over all ops of a tree.
@@ -38,6 +38,8 @@ class Body:
         self.expanded = expanded
         self.facts = facts
         self._files = files
+        #: Calls of each lambda, by where it starts: asked for at every mention of one of its parameters.
+        self.lambda_calls: dict[int, list[CallFact]] = {}
         self.locals: dict[str, list[LocalFact]] = {}
         for local in facts.locals:
             if local.name:

@@ -268,6 +268,13 @@ def is_generic(held: LambdaFact) -> bool:
 
 def lambda_calls(body: Body, held: LambdaFact) -> list[CallFact]:
     """The calls of a lambda in its body: through its variable, its call operator, or in place."""
+    found = body.lambda_calls.get(held.start)
+    if found is None:
+        found = body.lambda_calls[held.start] = _lambda_calls(body, held)
+    return found
+
+
+def _lambda_calls(body: Body, held: LambdaFact) -> list[CallFact]:
     variables = {
         f.name for f in body.facts.locals if f.value and f.value[0] <= held.start and held.end <= f.value[1]
         and not any(o.start < held.start and held.end < o.end and f.value[0] <= o.start for o in body.facts.lambdas)

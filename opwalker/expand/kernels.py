@@ -146,12 +146,19 @@ class KernelFinder:
         for held in body.enclosing_lambdas(offset):
             for position, (_, parameter) in enumerate(held.parameters):
                 if parameter == name:
+                    key = id(body), name, held.start
+                    if key in seen:
+                        return True  # what is passed for it has been looked at for another mention
+                    seen.add(key)
                     for argument in self._lambda_arguments(body, held, position):
                         self._collect(body, argument, frame, out, seen, depth + 1)
                     return True
         locals_ = [f for f in body.locals.get(name, ()) if f.type not in ("using", "namespace")]
         if not locals_:
             return False
+        if (id(body), name) in seen:
+            return True
+        seen.add((id(body), name))
         for local in locals_:
             if local.value is not None and not (local.start <= offset < local.value[0]):
                 self._collect(body, local.value, frame, out, seen, depth + 1)
