@@ -19,7 +19,6 @@ CONDITIONS = (
     "ifdef FLAG", "ifndef FLAG", "if FLAG", "if OTHER > 3", "if defined(OTHER) && OTHER == 2", "if 0",
     "if FLAG && OTHER % 2 == 1", "if (FLAG || OTHER == 3) && !(OTHER < 2)",
 )  # fmt: skip
-HEADER_CONDITIONS = ("if 0", "if 1", "if 2 > 1 && !0")
 
 
 @dataclass
@@ -132,7 +131,7 @@ class _Writer:
         lines += [f"#undef {name}" for name in NAMES]
         headers = {}
         for name in ("one", "two"):
-            inside = self.definitions(self.random.randint(0, 2), HEADER_CONDITIONS)
+            inside = self.definitions(self.random.randint(0, 2), (*CONDITIONS, "if 1", "if 2 > 1 && !0"))
             guard = self.random.randint(0, 2)
             if guard == 1:
                 inside = ["#pragma once", *inside]

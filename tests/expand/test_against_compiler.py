@@ -35,10 +35,13 @@ def preprocessed(compiler: str, program: Program, folder: Path) -> str | None:
 
 
 def expanded(program: Program) -> list[str]:
-    """What this project makes of it, token by token."""
+    """What this project makes of it: tokens, which its text must cut back into."""
     bench = tree({"a.cu": program.text, **program.headers})
     made = bench.unit().preprocessor.span("a.cu", 0, len(program.text), "a.cu")
-    return [token.text for token in made.tokens]
+    tokens = [token.text for token in made.tokens]
+    if not any(token.startswith("R") for token in tokens):
+        assert [token.text for token in tokenize(made.full)] == tokens
+    return tokens
 
 
 def compared(tokens: list[str]) -> list[str]:
