@@ -120,13 +120,28 @@ class BindingReader:
         if block.arguments is None:
             return []
         text = f"{block.name}({', '.join(block.arguments)})"
-        # A name that the build sets goes before the source's own fallback for it.
-        hidden = frozenset((_EXTENSION_NAME,)) if self._extension_names(path) else frozenset()
+        # A name that the build sets goes before the source's own fallback for it, not before one set in its place.
+        by_build = self._extension_names(path) and not self._renamed(path, block.offset)
+        hidden = frozenset((_EXTENSION_NAME,)) if by_build else frozenset()
         expanded = self._preprocessor.tokens(path, tokenize(text, block.offset, 0, hidden), path)
         found = known_uses(expanded.full)
         if found:
             return found
         return [(block.name, tuple(block.arguments))]
+
+    def _renamed(self, path: str, offset: int) -> bool:
+        """Whether the source itself sets the extension's name before a place, whatever the build has set."""
+        for other in self._index.closure(path):
+            facts = self._index.facts(other)
+            for event in facts.macros if facts else ():
+                if (
+                    event.name == _EXTENSION_NAME
+                    and event.body is not None
+                    and (other != path or event.offset < offset)
+                ):
+                    if not any(_EXTENSION_NAME in term for term in facts.conditions[event.condition]):
+                        return True
+        return False
 
     def _names(self, path: str, text: str, line: int) -> list[tuple[str, str | None, str | None]]:
         """A namespace or module name, resolved: ``(name, target, what stayed unresolved)``."""

@@ -196,7 +196,7 @@ class Follower:
             self._gaps[
                 Gap("no-body", Span(path, line, line), f"{name} is declared, but its body is not in the source")
             ] = None
-        elif not is_harmless(self._types.expanded_name(name, context)) and made is None:
+        elif name[0] != "[" and made is None and not is_harmless(self._types.expanded_name(name, context)):
             self._lost(body, call, name)
 
     def _construct(self, frame: Frame, body: Body, call: CallFact, name: str, depth: int) -> bool:

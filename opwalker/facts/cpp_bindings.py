@@ -64,13 +64,22 @@ def _loose_registrations(
         at = match.end()
         if any(f.body_start < match.start() < f.body_end for f in functions):
             continue
-        end = blanked.plain.find(";", at)
-        end = len(blanked.plain) if end < 0 else end
+        end = _statement_end(blanked.plain, match.end() - 1)
         calls = _calls(blanked, conditionals, match.start(), end)
         if calls:
             out.append(BindingSite(-1, -1, calls, ()))
         at = end
     return out
+
+
+def _statement_end(plain: str, at: int) -> int:
+    """The semicolon that ends a statement; those inside brackets, such as a lambda's, do not."""
+    while (found := re.compile(r"[;({\[]").search(plain, at)) is not None:
+        if found.group() == ";":
+            return found.start()
+        close = match_bracket(plain, found.start())
+        at = close if close > 0 else found.end()
+    return len(plain)
 
 
 def calls_in(text: str) -> tuple[BindingCall, ...]:
