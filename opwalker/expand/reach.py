@@ -128,10 +128,12 @@ class Follower:
         for path, line, reason in self._bodies.unread_includes(body):
             self._gaps[Gap("include", Span(path, line, line), reason)] = None
         for start, end in body.facts.errors:
+            text = body.text((max(0, start), end))
+            if "(" not in text and "<<<" not in text:
+                continue  # neither a call nor a launch can stand in it
             path, line = body.origin(max(0, start))
-            self._gaps[
-                Gap("unread", Span(path, line, line), f"not read: {body.written((start, min(end, start + 60)))}")
-            ] = None
+            shown = body.written((max(0, start), min(end, start + 60)))
+            self._gaps[Gap("unread", Span(path, line, line), f"not read: {shown}")] = None
 
     # -- calls ------------------------------------------------------------------------------------------------------
 
