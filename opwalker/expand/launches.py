@@ -156,7 +156,9 @@ class LaunchReader:
                 or simple in frame.parameter_names
                 or any(simple == n for f in body.enclosing_lambdas(kernel[0]) for _, n in f.parameters)
             )
-            if kind == "library" or (not (held or self._kernels.is_known(simple)) and re.fullmatch(r"[\w:]+", name)):
+            if kind == "library" or (
+                not (held or self._kernels.is_known(simple)) and re.fullmatch(r"(?:::)?\w+(?:::\w+)+", name)
+            ):
                 # Defined outside the tree: a library's kernel, brought in by its headers.
                 return Terminal("library", body.text(kernel)[:117], path, line, steps)
             return Gap(

@@ -28,11 +28,15 @@ from opwalker.views.shapes import ShapeReader
 _SIZE = re.compile(
     r"(?:\.|->)\s*(?:size|sizes|numel|dim|element_size|itemsize|nbytes|sym_size|sym_sizes|sym_numel|ndim)\s*\("
 )
+_NO_SIZE = re.compile(r"\bdim3\b|Tensor\b|\bstring\b|_t\s*\*|\bbool\b")
 _STRIDE = re.compile(r"(?:\.|->)\s*(?:stride|strides|sym_stride|sym_strides)\s*\(")
 _CHECK = re.compile(
     r"(?:STD_)?TORCH_(?:CHECK\w*|INTERNAL_ASSERT\w*)|TVM_FFI_(?:I?CHECK\w*)|AT_ASSERT\w*|C10_CUDA_CHECK|AT_CUDA_CHECK|assert|"
     r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z"
 )
+#: Checks that compare their first two arguments.
+_COMPARED = re.compile(r"_(EQ|NE|LT|LE|GT|GE)\Z")
+_COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _NO_CHECK = re.compile(
     r"(?:C10|AT|STD)_\w*(?:CUDA|HIP)\w*_CHECK\w*|\w*KERNEL_LAUNCH_CHECK|CUDA_?CHECK\w*|HIP_?CHECK\w*|check_\w+"
 )
@@ -43,6 +47,7 @@ _STREAM_CALL = re.compile(
     r"(?:getCurrent(?:CUDA|HIP)?Stream\w*|get_current(?:_cuda)?_stream\w*|getStreamFromPool|getDefaultCUDAStream|"
     r"aoti_torch_get_current_cuda_stream|TVMFFIEnvGetStream|get_stream)\Z"
 )
+_STREAM_TYPE = re.compile(r"(?:const\s+)?(?:cuda|hip)Stream_t(?:\s+const)?\Z")
 _NARROW = re.compile(
     r"(?:const\s+)?(?:unsigned(?:\s+int)?|int|int32_t|uint32_t|short|unsigned short|int16_t|uint16_t)(?:\s+const)?\Z"
 )
@@ -88,7 +93,7 @@ def _sizes(body: Body, pattern: re.Pattern[str], unless: re.Pattern[str] | None)
     for local in body.facts.locals:
         if local.value is None or local.type in ("using", "namespace", "using namespace"):
             continue
-        if body.lambda_at(local.value) is not None:
+        if body.lambda_at(local.value) is not None or _NO_SIZE.search(local.type):
             continue
         # A macro may hide the call; what the reader is shown stays as written.
         meant = body.text(local.value)
@@ -118,7 +123,11 @@ def _checks(body: Body) -> list[CheckFact]:
         ):
             continue  # what a library's own macro checks inside is no statement of this function
         condition = body.written(call.arguments[0])
-        message = ", ".join(body.written(a) for a in call.arguments[1:]) or None
+        rest = call.arguments[1:]
+        compared = _COMPARED.search(call.simple)
+        if compared and rest:
+            condition, rest = f"{condition} {_COMPARISONS[compared[1]]} {body.written(rest[0])}", rest[1:]
+        message = ", ".join(body.written(a) for a in rest) or None
         line = body.use_line(call.start)
         out.setdefault((call.simple, condition, line), CheckFact(call.simple, condition, message, line))
     return list(out.values())
@@ -144,6 +153,13 @@ def _streams(body: Body) -> list[StreamFact]:
             value = body.written((call.start, call.end))
             line = body.use_line(call.start)
             out.setdefault((value, line), StreamFact(value, line))
+    for local in body.facts.locals:
+        # Whatever gives it: what a local of a stream's type is made of is the stream.
+        if local.value is None or not _STREAM_TYPE.match(local.type):
+            continue
+        value, line = _value(body, local), body.use_line(local.start)
+        if value not in ("0", "nullptr") and not any(found == line for _, found in out):
+            out[value, line] = StreamFact(value, line)
     return list(out.values())
 
 

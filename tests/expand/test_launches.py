@@ -274,7 +274,6 @@ def test_a_launch_inside_a_dispatch_is_one_launch(text: str) -> None:
 # -- ends that are no kernel of the source --------------------------------------------------------------------
 
 ENDS = [
-    ("outside<<<1, 2>>>(a);", [("library", "outside")]),
     ("lib::outside<float><<<1, 2>>>(a);", [("library", "lib::outside<float>")]),
     ("cublasGemmEx(handle, a);", [("library", "cublasGemmEx")]),
     ("cub::DeviceReduce::Sum(a, b);", [("library", "cub::DeviceReduce::Sum")]),
@@ -315,7 +314,14 @@ def test_a_file_that_is_included_in_the_middle_and_is_not_there_is_a_gap() -> No
     assert kernels(found) == ["k"]
 
 
+def test_a_kernel_of_no_known_origin_is_a_gap() -> None:
+    """A name that nothing defines may be made by a macro or generated: no library is known to hold it."""
+    found = reach("outside<<<1, 2>>>(a);")
+    assert not found.terminals
+    assert [g.kind for g in found.gaps] == ["launch"]
+
+
 def test_text_that_cannot_be_read_is_a_gap() -> None:
-    found = reach("foo bar baz ! ;\nk<<<1, 2>>>(a);")
+    found = reach("foo bar g(1) h(2) ! ;\nk<<<1, 2>>>(a);")
     assert [(g.kind, g.span.line) for g in found.gaps] == [("unread", 3)]
     assert kernels(found) == ["k"]

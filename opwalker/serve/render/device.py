@@ -92,7 +92,7 @@ def _line(line: int, text: str) -> Row:
 _ENDS = {
     "library": "Library call",
     "memory": "Memory operation",
-    "host": "Returns without device work",
+    "host": "No device work found in",
     "torch": "Calls back into torch",
 }
 
