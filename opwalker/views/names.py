@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from opwalker.errors import InputError
 from opwalker.model.walk import Op
@@ -70,3 +71,18 @@ def nearest(names: Iterable[str], name: str, count: int = 5) -> list[str]:
     for part in difflib.get_close_matches(last_part(wanted), by_part, count, 0.6):
         found += by_part[part]
     return list(dict.fromkeys(found))[:count]
+
+
+def foreign_imports(texts: Mapping[str, str], paths: Iterable[str]) -> list[str]:
+    """What files import from outside the tree, as ```name` (file:line)``: it may be what registers an op.
+
+    ``texts`` are the files; the standard library and torch are left out.
+    """
+    own = {part.removesuffix(".py") for path in paths for part in path.split("/")}
+    out = []
+    for file, text in texts.items():
+        for number, line in enumerate(text.splitlines(), start=1):
+            found = re.match(r"\s*(?:import|from)\s+([A-Za-z_]\w*)", line)
+            if found and found[1] not in own and found[1] != "torch" and found[1] not in sys.stdlib_module_names:
+                out.append(f"`{found[1]}` ({file}:{number})")
+    return out

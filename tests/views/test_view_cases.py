@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from opwalker.model.walk import SourceInfo
+from opwalker.views.names import foreign_imports
 from opwalker.views.ops import OpsView
 from opwalker.views.python_side import PythonSide
 from opwalker.views.walk import WalkView
@@ -93,3 +94,9 @@ def test_dispatch_macros_that_get_the_name_they_bind(macro, use, on, binds, valu
     text = f"template <typename T, int N = 0> __global__ void k(int* a) {{}}\n{macro}\nvoid f(int x, int* a) {{\n  {use};\n}}\n"
     (made,) = walk(text + 'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n', "ns::f").implementations
     assert [(d.macro, d.on, d.binds, d.values) for d in made.dispatch] == [("D", on, binds, values)]
+
+
+def test_imports_from_outside_the_source_are_evidence():
+    texts = {"pkg/a.py": "import os\nimport torch\nimport far_ops  # noqa\nfrom pkg.b import c\nfrom near import d\n"}
+    found = foreign_imports(texts, ["pkg/a.py", "pkg/b.py", "lib/near.py"])
+    assert found == ["`far_ops` (pkg/a.py:3)"]
