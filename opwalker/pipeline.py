@@ -12,7 +12,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,6 +85,8 @@ class Session:
         self.root: SourceRoot = open_source(options.source, cache=cache, progress=progress)
         if self.root.note:
             self.say(self.root.note)
+        if options.archs:
+            self.say("--arch does not narrow answers yet: code for every architecture is read")
         self.store = Store.open(self.root, cache / "facts", self.say)
         told = (lambda stage, done, total: progress(done, total, stage)) if progress else None
         self.report = index(self.root, self.store, jobs=options.jobs, progress=told)
@@ -273,7 +275,12 @@ def _walk(session: Session, name: str) -> Walk:
             raise _not_found(session, name)
         return view
     base = op.name.split(".", 1)[0] if "::" in op.name else op.name
-    return WalkView(session.workbench, session.source).walk(op, session.python.callers.get(base, ()))
+    found = WalkView(session.workbench, session.source).walk(op, session.python.callers.get(base, ()))
+    builds = {build for one in (*op.defs, *op.impls) for build in one.builds or ()}
+    if builds and session.options.build not in builds:
+        note = f"no {session.options.build} build registers this op; shown as the build for {', '.join(sorted(builds))}"
+        return replace(found, notes=(*found.notes, note))
+    return found
 
 
 def _not_found(session: Session, name: str) -> InputError:
