@@ -6,6 +6,8 @@ where does this text stand, what does the reader see there.
 
 from __future__ import annotations
 
+import re
+
 from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
 from opwalker.expand.macros import KNOWN
@@ -74,6 +76,32 @@ class Body:
     def use_line(self, offset: int) -> int:
         """The line of the function's own file on which the text at an offset takes effect."""
         return self._files.view(self.path).blanked.line(self.expanded.use_position(offset))
+
+    def locals_at(self, name: str, offset: int) -> list[LocalFact]:
+        """The locals that a name can mean at an offset: those of the innermost block around it that declares it."""
+        held = self.locals.get(name, [])
+        if len(held) < 2:
+            return held
+        around = [f for f in held if self._holds(f.block, offset) and f.start <= offset]
+        if not around:
+            return held
+        inner = max(around, key=lambda f: self.facts.blocks[f.block].start if f.block >= 0 else -1).block
+        return [f for f in around if f.block == inner]
+
+    def assigns_at(self, name: str, offset: int) -> list[AssignFact]:
+        """The assignments to a name, or to parts of it, that are to the variable that it means at an offset."""
+        blocks = {f.block for f in self.locals_at(name, offset)}
+        begins = re.compile(rf"{re.escape(name)}\b")
+        return [
+            a
+            for target, found in self.assigns.items()
+            if begins.match(target)
+            for a in found
+            if not blocks or any(self._holds(block, a.start) for block in blocks)
+        ]
+
+    def _holds(self, block: int, offset: int) -> bool:
+        return block < 0 or self.facts.blocks[block].start <= offset < self.facts.blocks[block].end
 
     def lambda_at(self, span: Span2) -> LambdaFact | None:
         """The lambda that a span is, if it is one."""

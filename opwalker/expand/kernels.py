@@ -153,19 +153,18 @@ class KernelFinder:
                     for argument in self._lambda_arguments(body, held, position):
                         self._collect(body, argument, frame, out, seen, depth + 1)
                     return True
-        locals_ = [f for f in body.locals.get(name, ()) if f.type not in ("using", "namespace")]
+        locals_ = [f for f in body.locals_at(name, offset) if f.type not in ("using", "namespace")]
         if not locals_:
             return False
-        if (id(body), name) in seen:
+        key = id(body), name, locals_[0].start
+        if key in seen:
             return True
-        seen.add((id(body), name))
+        seen.add(key)
         for local in locals_:
             if local.value is not None and not (local.start <= offset < local.value[0]):
                 self._collect(body, local.value, frame, out, seen, depth + 1)
-        for target, assigns in body.assigns.items():
-            if re.match(rf"{re.escape(name)}\b", target):
-                for assign in assigns:
-                    self._collect(body, assign.value, frame, out, seen, depth + 1)
+        for assign in body.assigns_at(name, offset):
+            self._collect(body, assign.value, frame, out, seen, depth + 1)
         return True
 
     @staticmethod
@@ -226,8 +225,8 @@ class KernelFinder:
             else:
                 self._tabled(name, body, frame, out)
             return list(out.values())
-        spans = [f.value for f in body.locals[name] if f.value and body.lambda_at(f.value) is None]
-        spans += [a.value for target, found in body.assigns.items() if re.match(rf"{name}\b", target) for a in found]
+        spans = [f.value for f in body.locals_at(name, span[0]) if f.value and body.lambda_at(f.value) is None]
+        spans += [a.value for a in body.assigns_at(name, span[0])]
         for found in spans:
             self._host_names(body, found, frame, out, 0)
         return list(out.values())

@@ -78,7 +78,7 @@ class LaunchReader:
         written = body.written(span)
         if position > 1 or not re.fullmatch(r"\w+", text):
             return written
-        for local in reversed(body.locals.get(text, ())):
+        for local in reversed(body.locals_at(text, span[0])):
             if _EXTENT.search(local.type) and (local.value is not None or text in body.assigns):
                 if local.start < span[0] or local.value is None:
                     declared = f"{local.type} {text}"
@@ -92,17 +92,17 @@ class LaunchReader:
         """The fields of a launch configuration object, from its assignments or its initialiser."""
         name = body.text(span).lstrip("&* ")
         out: dict[str, str] = {}
-        for target, assigns in body.assigns.items():
-            match = re.fullmatch(rf"{re.escape(name)}\s*(?:\.|->)\s*(\w+)(?:\.(\w))?", target)
-            if match and assigns:
+        for assign in body.assigns_at(name, span[0]):
+            match = re.fullmatch(rf"{re.escape(name)}\s*(?:\.|->)\s*(\w+)(?:\.(\w))?", assign.target)
+            if match:
                 field = match.group(1)
-                value = body.written(assigns[-1].value)
+                value = body.written(assign.value)
                 if match.group(2):
                     value = (
                         f"{out[field]}, {match.group(2)} = {value}" if field in out else f"{match.group(2)} = {value}"
                     )
                 out[field] = value
-        for local in body.locals.get(name, ()):
+        for local in body.locals_at(name, span[0]):
             if local.value is None:
                 continue
             spans = argument_spans(body.expanded.full, local.value)
