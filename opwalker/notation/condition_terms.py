@@ -149,7 +149,7 @@ def _walk(cond: Cond) -> Iterator[Cond]:
 
 def print_condition(cond: Cond) -> str:
     """The short text: ``defined(X)`` reads ``X``, single blanks, no bracket that is not needed, no term twice."""
-    return _print(cond, CHOICE)
+    return _print(cond, CHOICE, True)
 
 
 def condition_text(conds: Iterable[Cond]) -> str | None:
@@ -158,24 +158,27 @@ def condition_text(conds: Iterable[Cond]) -> str | None:
     return None if cond == TRUE else print_condition(cond)
 
 
-def _print(cond: Cond, around: int) -> str:
-    """The text of a part in a place that binds as tightly as ``around``."""
+def _print(cond: Cond, around: int, truth: bool = False) -> str:
+    """The text of a part in a place that binds as tightly as ``around``; ``truth``: only whether it holds counts."""
     if isinstance(cond, (Defined, Name)):
         return cond.name
     if isinstance(cond, (Number, Opaque)):
         return cond.text
     if isinstance(cond, Unary):
-        inner = _print(cond.operand, UNARY)
+        inner = _print(cond.operand, UNARY, cond.operator == "!")
         return cond.operator + (f" {inner}" if inner.startswith(("+", "-")) and cond.operator != "!" else inner)
     if isinstance(cond, Choice):
-        text = f"{_print(cond.test, 1)} ? {_print(cond.then, 0)} : {_print(cond.otherwise, 0)}"
+        then, otherwise = _print(cond.then, 0, truth), _print(cond.otherwise, 0, truth)
+        text = f"{_print(cond.test, 1, True)} ? {then} : {otherwise}"
         return f"({text})" if around > CHOICE else text
     own = BINDING[cond.operator]
     if isinstance(cond, Junction):
-        texts = dict.fromkeys(_print(term, own + 1) for term in cond.terms)
+        texts = list(dict.fromkeys(_print(term, own + 1, True) for term in cond.terms))
         if len(texts) == 1:
-            # `defined X && X` says X twice in this short form.
-            return _print(cond.terms[0], around)
+            # `defined X && X` says X twice in this short form. As a number it is 0 or 1, which X need not be.
+            if truth:
+                return _print(cond.terms[0], around, True)
+            texts *= 2
         text = f" {cond.operator} ".join(texts)
     else:
         text = f"{_print(cond.left, own)} {cond.operator} {_print(cond.right, own + 1)}"

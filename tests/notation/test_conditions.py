@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from opwalker.notation.conditions import (
@@ -290,6 +290,7 @@ def test_source_text_reads_as_its_value(cond: Cond) -> None:
     assert parse_condition(_source(cond)) == cond
 
 
+@example(Choice(Name("A"), Name("A"), Binary("==", Name("B"), Junction("&&", (Number(2, "2"), Number(2, "2"))))))
 @given(conditions)
 def test_the_print_is_stable_and_keeps_the_meaning(cond: Cond) -> None:
     printed = print_condition(cond)
