@@ -168,3 +168,15 @@ def test_two_launches_on_one_line():
 def test_template_arguments_in_a_table():
     assert inside("table[n]<<<1, 2>>>(a);", "static F table[] = {kn<1>, &kn<2>};\n") == ["kn<1>", "kn<2>"]
     assert inside("P::kernel<<<1, 2>>>(a);", "struct P { static constexpr auto kernel = &kn<1>; };\n") == ["kn<1>"]
+
+
+def test_a_local_is_that_of_its_block():
+    text = "if (n) { auto f = k1; f<<<1, 1>>>(a); } else { auto f = k2; f<<<1, 2>>>(a); }"
+    made = follow(tree({"a.cu": f"{HEAD}void h(int* a, int n) {{\n{text}\n}}\n"}), "a.cu", "h")
+    assert [(site.block, [k.name for k in site.kernels]) for site in made.launches] == [("1", ["k1"]), ("2", ["k2"])]
+
+
+def test_an_assignment_in_another_block_is_to_another_variable():
+    text = "if (n) { auto f = k1; f<<<1, 1>>>(a); } else { decltype(&k2) f; f = k2; f<<<1, 2>>>(a); }"
+    made = follow(tree({"a.cu": f"{HEAD}void h(int* a, int n) {{\n{text}\n}}\n"}), "a.cu", "h")
+    assert [[k.name for k in site.kernels] for site in made.launches] == [["k1"], ["k2"]]
