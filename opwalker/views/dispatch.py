@@ -69,6 +69,11 @@ def _owner(body: Body, block: Block) -> int | None:
         return None
     if block.condition is not None:
         first = body.expanded.token_at(block.condition[0])
+        if block.kind.startswith(("if", "else")) and first > 0:
+            # What a branch of the function's own does may be all one macro; the branch is not the macro's then.
+            bracket = body.expanded.tokens[first - 1]
+            if here[0] not in [e.id for e in body.expanded.chain(bracket.expansion)]:
+                return None
         last = body.expanded.token_at(max(block.condition[0], block.condition[1] - 1))
         for number in range(first, last + 1):
             token = body.expanded.tokens[number]

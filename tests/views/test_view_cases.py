@@ -100,3 +100,13 @@ def test_imports_from_outside_the_source_are_evidence():
     texts = {"pkg/a.py": "import os\nimport torch\nimport far_ops  # noqa\nfrom pkg.b import c\nfrom near import d\n"}
     found = foreign_imports(texts, ["pkg/a.py", "pkg/b.py", "lib/near.py"])
     assert found == ["`far_ops` (pkg/a.py:3)"]
+
+
+def test_a_branch_of_the_function_is_not_that_of_a_macro_in_it():
+    text = (
+        "#define CHECKED(cmd) do { const auto e = (cmd); if (e != 0) { throw e; } } while (0)\n"
+        "__global__ void k(int* a) {}\n"
+        "void f(bool wait, int* a) {\n  k<<<1, 2>>>(a);\n  if (wait)\n    CHECKED(cudaDeviceSynchronize());\n}\n"
+    )
+    (made,) = walk(text + 'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n', "ns::f").implementations
+    assert made.dispatch == ()
