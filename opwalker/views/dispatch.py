@@ -16,6 +16,8 @@ from opwalker.expand.scalar_types import cpp_type
 from opwalker.model.body import Block
 from opwalker.model.walk import Dispatch, Span
 
+#: What may be a constant without saying ``constexpr``: a number, a truth value, an enumerator.
+_CONSTANT = re.compile(r"-?\d[\w.]*|true|false|(?:::)?\w+(?:::\w+)+|k?[A-Z]\w*")
 _BRANCHES = ("case", "if", "else", "if constexpr", "else constexpr")
 
 
@@ -163,9 +165,11 @@ def _bound(body: Body, entry: Expansion, branches: list[Block]) -> tuple[str | N
                 names[local.name] = None
                 values[cpp_type(value) or value] = None
             elif re.search(r"\bconstexpr\b|\bconst\b", local.type):
+                text = body.text(local.value).strip("{}() ")
+                if "constexpr" not in local.type and not _CONSTANT.fullmatch(text):
+                    continue  # a value of run time, kept for short
                 names[local.name] = None
-                text = body.text(local.value)
-                values[text.strip("{}() ")] = None
+                values[text] = None
     return ", ".join(names) or None, tuple(values)
 
 
