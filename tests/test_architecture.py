@@ -45,11 +45,11 @@ FENCED = {"tree_sitter": "facts", "clang": "facts", "torch": "views.verify"}
 #: What a start of the program must not import: each costs as much as a warm walk has to spare.
 LAZY = ("jinja2", "lark", "networkx", "pydantic", "pypi_simple", "requests", "rich", "torch", "tree_sitter")
 
-MACHINE = re.compile(
-    r"(?<![\w.])/(?:work|farm|root|tmp/c)/"
-    + "|"
-    + "|".join(re.escape(host).replace("@", r"\.") for host in ("pypi@org", "pythonhosted@org", "registry@npmjs"))
-)
+#: Hosts that an address may have: this machine's own, those that can never exist, and two publishers of texts.
+HOSTS = r"(?:127\.0\.0\.1|me:|[\w.-]+\.invalid\b|json-schema\.org/|www\.apache\.org/)"
+
+#: A path of one machine, or an address with any other host: a package index is the user's choice, never ours.
+MACHINE = re.compile(rf"(?<![\w.])/(?:work|farm|root|tmp/c)/|https?://(?=[\w])(?!{HOSTS})")
 
 
 def modules() -> list[Path]:
@@ -170,11 +170,12 @@ def test_nothing_that_is_kept_names_a_machine_or_a_package_host() -> None:
 def test_the_search_for_machine_paths_finds_them() -> None:
     for text in (
         "/".join(("", "work", "x")),
-        "https://" + ".".join(("pypi", "org")),
+        "https" + "://packages.example.org/simple",
+        "https" + "://json-schema.org.example.com/",
         '"' + "/".join(("", "root", "y")),
     ):
         assert MACHINE.search(text), text
-    for text in ("rootwork/", "a/work/b", "pypi_simple"):
+    for text in ("a/b/work/c", "https://index.invalid/simple", "http://127.0.0.1:80/"):
         assert not MACHINE.search(text), text
 
 

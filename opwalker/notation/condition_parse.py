@@ -42,10 +42,6 @@ class _Unreadable(Exception):
     """The text is no expression. Never leaves this module."""
 
 
-class _Unreadable(Exception):
-    """The text is no expression. Never leaves this module."""
-
-
 @lru_cache(maxsize=8192)
 def parse_condition(text: str) -> Cond:
     """The value of an expression, ``"defined(USE_ROCM) && (HIP_VERSION >= 60000)"``. Never fails: see ``Opaque``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import socket
 from pathlib import Path
@@ -285,7 +286,16 @@ def test_a_full_disk_is_said_and_leaves_nothing(
     assert _left(cache) == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+class _Full(io.RawIOBase):
+    """A file on a disk that has no room left."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def test_a_disk_that_fills_while_writing_is_said(
     index: Index, cache: Path, sdist: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,7 +303,7 @@ def test_a_disk_that_fills_while_writing_is_said(
     real = Path.open
 
     def to_full(path: Path, mode: str = "r", *rest: object) -> object:
-        return real(Path("/dev/full") if path.name.endswith(".part") else path, mode, *rest)
+        return _Full() if path.name.endswith(".part") else real(path, mode, *rest)
 
     monkeypatch.setattr(Path, "open", to_full)
     with pytest.raises(EnvironmentMissing, match="no room left on the disk"):
