@@ -1,8 +1,7 @@
 """Builds as sets of macros: what is known to be set, and known not to be, for CUDA, ROCm and CPU.
 
 Data about compilers and torch's build system; what a tree's own build files set is added to it. ``__CUDA_ARCH__`` is
-not
-set while host code is compiled and takes several values while device code is: so a build has two configurations.
+not set while host code is compiled and takes several values while device code is: so a build has two configurations.
 """
 
 from __future__ import annotations

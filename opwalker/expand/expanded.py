@@ -1,8 +1,7 @@
 """Expanded text and where each piece of it came from.
 
 ``Expanded`` is what a parser reads; its offsets lead back to the file that the text was written in and to the macro
-uses
-that brought it here.
+uses that brought it here.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _MERGING = frozenset("++ -- << >> && || :: ## -> <= >= == != += -= *= /= %= &= |
 class Expansion:
     """One macro use: which macro, where it is used (offset within the file of the token that names it), which
     definition held, and the expansion its name was written in (0: the span itself). ``applied_in`` is the expansion
-    that
-    its closing parenthesis was written in: a macro that is passed as an argument is named here and applied there."""
+    that its closing parenthesis was written in: a macro that is passed as an argument is named here and applied
+    there."""
 
     id: int
     name: str

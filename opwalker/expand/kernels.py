@@ -2,8 +2,7 @@
 one.
 
 In: a span of a body. Out: ``KernelRef`` values, each with the template arguments written beside the name. Everything
-that
-the span can evaluate to counts, whatever the branch.
+that the span can evaluate to counts, whatever the branch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Names to functions: which definitions a call or a registration can mean.
 
 In: a name as written, and the context it is written in (file, translation unit, scope). Out: candidates, best first,
-and
-whether the best is the only one. Overloads are told apart by the number of arguments; same-named functions of other
+and whether the best is the only one. Overloads are told apart by the number of arguments; same-named functions of other
 translation units by the include graph; variants for other builds by their conditions and targets.
 """
 

@@ -180,9 +180,8 @@ class BindingCall:
 
     ``receiver`` is the text before the last ``.`` of the chain's start (``m``); ``method`` the called name with its
     template arguments in ``template``; ``arguments`` the texts of the arguments; ``line`` is that of the first
-    argument,
-    which names what is bound (calls are often wrapped behind the parenthesis); ``previous`` the index, within the same
-    tuple, of the call that this one is chained to, or -1.
+    argument, which names what is bound (calls are often wrapped behind the parenthesis); ``previous`` the index, within
+    the same tuple, of the call that this one is chained to, or -1.
     """
 
     receiver: str

@@ -14,8 +14,7 @@ class SourceRoot:
 
     ``path`` is absolute. ``name`` and ``version`` come from the package or the folder, ``revision`` from git.
     ``immutable`` is true for an unpacked archive in the cache: its files do not change behind our back. ``note`` is
-    what a
-    reader must know about it (a wheel that stands in for missing sources), or None.
+    what a reader must know about it (a wheel that stands in for missing sources), or None.
     """
 
     path: str
