@@ -1,213 +1,21 @@
 """The whole flow on one page: a source opened, indexed, joined, and asked.
 
 ``source → facts → link → expand → views``. Every command of the program calls one function here; nothing here decides
-how an answer looks. Answers are kept in the store by what they depend on: the tree's digest, this program's code, and
-the question.
+how an answer looks.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import hashlib
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import msgspec
 
+from opwalker.asking import OpsTable, Options, Progress, Say, Session, asked
 from opwalker.errors import InputError
-from opwalker.model.build import BuildFacts
-from opwalker.model.source import FileEntry, SourceRoot
-from opwalker.model.walk import Gap, KernelsResult, Op, OpsResult, SourceInfo, Walk
+from opwalker.model.walk import KernelsResult, Op, OpsResult, Walk
 
-Progress = Callable[[int, int | None, str], None] | None
-Say = Callable[[str], None] | None
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What every command shares."""
-
-    source: str | None = None
-    build: str = "cuda"
-    defines: tuple[tuple[str, str | None], ...] = ()
-    archs: tuple[str, ...] = ()
-    jobs: int | None = None
-    cache: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OpsTable:
-    """All ops of a tree and the gaps met while they were read."""
-
-    ops: tuple[Op, ...]
-    gaps: tuple[Gap, ...]
-
-
-@functools.lru_cache(maxsize=1)
-def _program() -> str:
-    """A digest of this program's own files: answers of other code are not used again."""
-    from opwalker import resources
-
-    state = hashlib.blake2b(digest_size=8)
-    for folder in (Path(__file__).parent, resources.folder("grammars")):
-        for parent, folders, files in os.walk(folder):
-            folders.sort()
-            if parent.endswith("__pycache__"):
-                continue
-            for name in sorted(files):
-                if name.endswith((".py", ".lark", ".scm", ".h")):
-                    found = os.stat(os.path.join(parent, name))
-                    state.update(f"{name}:{found.st_size}:{found.st_mtime_ns};".encode())
-    return state.hexdigest()
-
-
-class Session:
-    """One source, indexed. Later stages are made when an answer is not at hand."""
-
-    def __init__(self, options: Options, progress: Progress = None, say: Say = None) -> None:
-        from opwalker import resources
-        from opwalker.facts import registry
-        from opwalker.indexing import index
-        from opwalker.link.store import Store
-        from opwalker.source.cache import cache_root
-        from opwalker.source.opened import open_source
-
-        self.options = options
-        self.progress = progress
-        self.say = say or (lambda text: None)
-        cache = options.cache or cache_root()
-        resources.keep_parsers_in(cache / "parsers")
-        self.root: SourceRoot = open_source(options.source, cache=cache, progress=progress)
-        if self.root.note:
-            self.say(self.root.note)
-        if options.archs:
-            self.say("--arch does not narrow answers yet: code for every architecture is read")
-        self.store = Store.open(self.root, cache / "facts", self.say)
-        told = (lambda stage, done, total: progress(done, total, stage)) if progress else None
-        self.report = index(self.root, self.store, jobs=options.jobs, progress=told)
-        self._states: dict[tuple[str, ...], str] = {}
-        self._producers = registry.producers(registry.REGISTRY)
-        self.source = SourceInfo(self.root.name, self.root.version, self.root.revision)
-
-    @functools.cached_property
-    def workbench(self):
-        """The tools that read the tree, for the build asked for."""
-        from opwalker.expand.workbench import Workbench
-        from opwalker.link.fact_store import StoredFacts
-        from opwalker.link.index import Index
-        from opwalker.views.build_side import build_view
-
-        builds = self.kept("builds", BuildFacts, self._read_builds, ("cmake", "toml", "py_builds"))
-        folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
-        index = Index(StoredFacts(self.store, self._producers["cpp"], self.text), tuple(folders))
-        return Workbench(
-            index,
-            build_view(builds),
-            self.options.build,
-            self.options.defines,
-            self.kept,
-        )
-
-    def _read_builds(self) -> BuildFacts:
-        from opwalker.facts.build_files import is_setup_script
-        from opwalker.views.build_side import read_build_facts
-
-        hinted = set(self.store.paths_with("py_builds"))
-        return read_build_facts(self.known, self.text, lambda path: is_setup_script(path) or path in hinted)
-
-    @functools.cached_property
-    def light(self):
-        """The light facts of every Python file."""
-        from opwalker.views.python_side import light_facts
-
-        return light_facts(self.store, self._producers["py-light"])
-
-    @functools.cached_property
-    def known(self):
-        """Every file of the source: ``path -> (size, mtime_ns, language, digest)``."""
-        return self.store.known()
-
-    def text(self, path: str) -> str:
-        """A file's text, as the source stage reads it."""
-        from opwalker.source.read import read
-
-        row = self.known.get(path)
-        if row is None:
-            return ""
-        return read(self.root.path, FileEntry(path, row[0], row[1], row[2])).text
-
-    def kept(self, question: str, kind: type[T], answer: Callable[[], T], languages: tuple[str, ...] = ()) -> T:
-        """The answer to a question, from the store when nothing that it depends on has changed: files in ``languages``
-        (or with a name of that kind, and which files there are), or every file."""
-        # The folder is part of the key as little as the time is: only what was read and what read it.
-        about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
-        key = f"{question}|{about}|{self._state(languages)}|{_program()}"
-        blob = self.store.result(key)
-        if blob is not None:
-            try:
-                return msgspec.msgpack.decode(blob, type=kind)
-            except msgspec.MsgspecError:
-                pass
-        found = answer()
-        self.store.put_result(key, msgspec.msgpack.encode(found))
-        return found
-
-    def _state(self, languages: tuple[str, ...]) -> str:
-        """A digest of the contents that an answer depends on."""
-        if not languages:
-            return self.store.tree_digest()
-        if languages not in self._states:
-            state = hashlib.blake2b(digest_size=16)
-            named = {path for kind in languages for path in self.store.paths_with(kind)}
-            for path, row in sorted(self.known.items()):
-                counts = row[2] in languages or path in named
-                state.update(f"{path}:{row[3] if counts else ''};".encode("utf-8", "surrogateescape"))
-            self._states[languages] = state.hexdigest()
-        return self._states[languages]
-
-    @functools.cached_property
-    def python(self):
-        """Everything that Python says of ops."""
-        from opwalker.views.python_side import PythonSide, read_python
-
-        return self.kept(
-            "python", PythonSide, lambda: read_python(self.store, self._producers, self.light), ("python",)
-        )
-
-    @functools.cached_property
-    def view(self):
-        """The ops of the tree, each worked out when asked for."""
-        from opwalker.views.ops import OpsView
-
-        return OpsView(self.workbench, self.python)
-
-    def ops(self) -> OpsTable:
-        """All ops of the tree."""
-        return self.kept("ops", OpsTable, self._read_ops)
-
-    def _read_ops(self) -> OpsTable:
-        return OpsTable(*self.view.build())
-
-    def close(self) -> None:
-        """Let go of the store."""
-        self.store.close()
-
-
-def _asked(options: Options, progress: Progress, say: Say, answer: Callable[[Session], T]) -> T:
-    """The answer of a session; of a second one where the store was found damaged, dropped, and made anew meanwhile."""
-    from opwalker.link.store import StoreRebuilt
-
-    try:
-        with contextlib.closing(Session(options, progress, say)) as session:
-            return answer(session)
-    except StoreRebuilt:
-        with contextlib.closing(Session(options, progress, say)) as session:
-            return answer(session)
+__all__ = ["OpsTable", "Options", "Session", "build_index", "dump", "kernels", "list_ops", "walk"]
 
 
 def list_ops(
@@ -219,7 +27,7 @@ def list_ops(
     say: Say = None,
 ) -> OpsResult:
     """Every op of a source."""
-    return _asked(options, progress, say, lambda session: _list_ops(session, kind, namespace))
+    return asked(options, progress, say, lambda session: _list_ops(session, kind, namespace))
 
 
 def _list_ops(session: Session, kind: str | None, namespace: str | None) -> OpsResult:
@@ -252,7 +60,7 @@ def _chosen(op: Op, kind: str | None, namespace: str | None) -> bool:
 
 def walk(options: Options, name: str, *, progress: Progress = None, say: Say = None) -> Walk:
     """The walk of one op, file, function, class or kernel."""
-    return _asked(
+    return asked(
         options,
         progress,
         say,
@@ -314,7 +122,7 @@ def kernels(
     say: Say = None,
 ) -> KernelsResult:
     """Every kernel of a source, or those that one op reaches."""
-    return _asked(
+    return asked(
         options,
         progress,
         say,
@@ -335,14 +143,14 @@ def _kernels(session: Session, name: str | None) -> KernelsResult:
 
 def build_index(options: Options, *, progress: Progress = None, say: Say = None) -> Any:
     """Index a source; the report of what was read."""
-    return _asked(options, progress, say, lambda session: session.report)
+    return asked(options, progress, say, lambda session: session.report)
 
 
 def dump(
     options: Options, stage: str, path: str | None = None, *, progress: Progress = None, say: Say = None
 ) -> object:
     """One stage's product as it is: ``source`` (the files), ``facts`` of a path, ``index`` (names and includes)."""
-    return _asked(options, progress, say, lambda session: _dump(session, stage, path))
+    return asked(options, progress, say, lambda session: _dump(session, stage, path))
 
 
 def _dump(session: Session, stage: str, path: str | None) -> object:
@@ -376,10 +184,9 @@ def _dump_facts(session: Session, path: str | None) -> object:
         raise InputError(f"no file {path!r} in the source", f"nearest: {', '.join(near)}" if near else None)
     out = {}
     for extractor in registry.REGISTRY.all().values():
-        blob = session.store.facts(known[path][3], extractor.kind, session._producers[extractor.kind])
+        blob = session.store.facts(known[path][3], extractor.kind, session.producers[extractor.kind])
         if blob is not None:
             out[extractor.kind] = msgspec.msgpack.decode(blob)
     return {"path": path, "facts": out}
 
 
-__all__: Sequence[str] = ("Options", "Session", "build_index", "dump", "kernels", "list_ops", "walk")

@@ -28,9 +28,13 @@ ALLOWED = {
     "expand": ("model", "notation", "facts", "link"),
     "views": ("model", "notation", "facts", "source", "link", "expand"),
     "indexing": ("model", "notation", "facts", "source", "link", "expand"),
-    "pipeline": ("model", "notation", "facts", "source", "link", "adapters", "rules", "expand", "views", "indexing"),
+    "asking": ("model", "notation", "facts", "source", "link", "expand", "views", "indexing"),
+    "pipeline": (
+        "model", "notation", "facts", "source", "link", "adapters", "rules", "expand", "views", "indexing", "asking",
+    ),
     "serve": (
-        "model", "notation", "facts", "source", "link", "adapters", "rules", "expand", "views", "indexing", "pipeline",
+        "model", "notation", "facts", "source", "link", "adapters", "rules", "expand", "views", "indexing", "asking",
+        "pipeline",
     ),
     "errors": (),
     "resources": (),

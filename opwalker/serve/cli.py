@@ -7,98 +7,20 @@ options that all commands share are ``session.open_session``'s; errors are put i
 from __future__ import annotations
 
 import gc
-import inspect
 import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
-from opwalker import __version__
 from opwalker.errors import UsageError
-from opwalker.serve import border
-from opwalker.serve.session import Session, one_of, open_session
+from opwalker.serve import border, commands
+from opwalker.serve.app import app, command
+from opwalker.serve.session import Session, one_of
 
 #: The bindings that ``ops --kind`` can be narrowed to.
 KINDS = ("torch_library", "aten", "pybind11", "tvm_ffi", "python", "ctypes")
 STAGES = ("source", "facts", "index")
-
-Command = Callable[..., None]
-
-
-class _AsTyped:
-    """What stands in for typer's value conversion: a value is the word, or the list of words, that was typed."""
-
-    def coerce(self, value: object, **_: object) -> object:
-        return value
-
-
-class _TextOnly:
-    """Parameters that are all text or flags, so that their values need no conversion.
-
-    typer would import pydantic to find that out, which takes longer than all the rest of a warm start.
-    """
-
-    def get_params(self, context: Any) -> list[Any]:
-        parameters = super().get_params(context)
-        for parameter in parameters:
-            parameter.get_runtime_param = _AsTyped
-        return parameters
-
-
-class PlainCommand(_TextOnly, TyperCommand):
-    """A command of text and flags."""
-
-
-class PlainGroup(_TextOnly, TyperGroup):
-    """The commands together, with the options that stand before a command."""
-
-
-app = typer.Typer(
-    name="opwalker",
-    cls=PlainGroup,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nExample:\n  opwalker walk reshape_and_cache --source vllm==0.30.0",
-)
-
-
-def command(name: str, *, example: str) -> Callable[[Command], Command]:
-    """Registers a command. Its own parameters follow ``session``; the shared options are added after them."""
-
-    def register(function: Command) -> Command:
-        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-        shared = inspect.signature(open_session, eval_str=True).parameters
-
-        def run(**values: object) -> None:
-            session = open_session(**{option: values.pop(option) for option in shared})
-            function(session, **values)
-
-        run.__signature__ = inspect.Signature([*own, *shared.values()])
-        run.__doc__ = function.__doc__
-        app.command(name, cls=PlainCommand, epilog=f"\b\nExample:\n  {example}")(run)
-        return function
-
-    return register
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"opwalker {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def opwalker(
-    version: Annotated[
-        bool,
-        typer.Option("--version", "-v", callback=_print_version, is_eager=True, help="Print the version."),
-    ] = False,
-) -> None:
-    """Read inference-library C++/CUDA: from a Python op through macros and templates to the kernels it launches."""
 
 
 @command("ops", example="opwalker ops --source vllm==0.30.0 --namespace _C")
@@ -161,6 +83,9 @@ def dump(
     if stage != "facts" and path is not None:
         raise UsageError(f"dump {stage} takes no path", f"write 'opwalker dump {stage}'")
     session.show_json(session.ask(lambda flow: flow.dump, stage, path), indent=2)
+
+
+commands.declare()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,64 @@
+"""How a launch is reached: dispatch, the steps to it, and the launch itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opwalker.model.places import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """A dispatch macro in use: where, on which run-time value, what name each branch binds and to which values."""
+
+    macro: str
+    file: str
+    line: int
+    on: str | None
+    binds: str | None
+    values: tuple[str, ...] = ()
+    defined_at: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A function on the way from the host function to a launch; ``line`` is where the next step is called."""
+
+    function: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnderFact:
+    """A run-time condition of the host function that a launch stands under (``"n > 0"``, ``"case 2"``)."""
+
+    condition: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel launch. ``file``/``line`` are where its text stands (in a macro body: there); ``used_at`` where the
+    outermost macro that holds it is used; ``macros`` the macros between, outermost first; ``under`` the conditions that
+    the launching function itself tests before it, outermost first."""
+
+    kernel: str
+    file: str
+    line: int
+    style: str
+    grid: str | None = None
+    block: str | None = None
+    shared: str | None = None
+    stream: str | None = None
+    template_arguments: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    complete: bool = False
+    path: tuple[PathStep, ...] = ()
+    certainty: str = "matched"
+    used_at: Span | None = None
+    macros: tuple[str, ...] = ()
+    condition: str | None = None
+    under: tuple[UnderFact, ...] = ()
+    why_incomplete: str | None = None
+    kernel_at: Span | None = None
