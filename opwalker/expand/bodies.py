@@ -69,6 +69,10 @@ class Body:
             return self.path, self.use_line(offset)
         return path, self._files.view(path).blanked.line(position)
 
+    def line_in(self, path: str, position: int) -> int:
+        """The line of a position in a file that holds part of this body."""
+        return self._files.view(path).blanked.line(position)
+
     def code(self, path: str) -> str:
         """The text of a file that holds part of this body, comments blanked; of bundled macros, nothing."""
         return self._files.view(path).blanked.code if path != KNOWN else ""

@@ -38,8 +38,8 @@ class NameLookup:
             raise Unknown(f"the template parameter `{name}` has no value that could be worked out")
         return term
 
-    def _local(self, name: str) -> Term | None:
-        """A local of an enclosing block, or a parameter of an enclosing lambda."""
+    def holder(self, name: str) -> LocalFact | LambdaFact | None:
+        """The local that a name means here, or the lambda that has it as a parameter; None for a name from outside."""
         if self.body is None:
             return None
         best: LocalFact | None = None
@@ -49,8 +49,13 @@ class NameLookup:
                 best = local
         held = self.body.enclosing_lambdas(self.offset)
         inner = next((f for f in held if self._binds(f, name)), None)
-        if inner is not None and (best is None or best.start < inner.start):
-            return self._lambda_term(inner, name)
+        return inner if inner is not None and (best is None or best.start < inner.start) else best
+
+    def _local(self, name: str) -> Term | None:
+        """A local of an enclosing block, or a parameter of an enclosing lambda."""
+        best = self.holder(name)
+        if isinstance(best, LambdaFact):
+            return self._lambda_term(best, name)
         if best is None:
             return None
         if best.type in ("using", "namespace"):

@@ -10,8 +10,8 @@ import re
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.expanded import Expansion
-from opwalker.expand.files import Files
 from opwalker.expand.macros import KNOWN
+from opwalker.expand.owners import lineage, owner, switch_of, use_place
 from opwalker.expand.scalar_types import cpp_type
 from opwalker.model.body import Block
 from opwalker.model.walk import Dispatch, Span
@@ -21,19 +21,19 @@ _CONSTANT = re.compile(r"-?\d[\w.]*|true|false|(?:::)?\w+(?:::\w+)+|k?[A-Z]\w*")
 _BRANCHES = ("case", "if", "else", "if constexpr", "else constexpr")
 
 
-def dispatches(body: Body, files: Files) -> tuple[Dispatch, ...]:
+def dispatches(body: Body) -> tuple[Dispatch, ...]:
     """The dispatch macros used in a body, in the order of their uses."""
     groups: dict[int, list[Block]] = {}
     for block in body.facts.blocks:
         if block.kind in _BRANCHES or block.kind == "switch":
             # A case belongs to its switch, whichever helper macro wrote it.
-            owner = _owner(body, _switch_of(body, block) if block.kind == "case" else block)
-            if owner is not None:
-                groups.setdefault(owner, []).append(block)
+            made_by = owner(body, switch_of(body, block) if block.kind == "case" else block)
+            if made_by is not None:
+                groups.setdefault(made_by, []).append(block)
     out: dict[tuple, Dispatch] = {}
-    for owner, blocks in groups.items():
-        entry = body.expanded.expansions[owner - 1]
-        found = _dispatch(body, files, entry, blocks)
+    for number, blocks in groups.items():
+        entry = body.expanded.expansions[number - 1]
+        found = _dispatch(body, entry, blocks)
         if found is None:
             continue
         key = (found.macro, found.file, found.line)
@@ -48,48 +48,7 @@ def dispatches(body: Body, files: Files) -> tuple[Dispatch, ...]:
     return tuple(sorted(out.values(), key=lambda d: (d.file != body.path, d.file, d.line)))
 
 
-def _switch_of(body: Body, block: Block) -> Block:
-    number = block.parent
-    while number >= 0:
-        held = body.facts.blocks[number]
-        if held.kind == "switch":
-            return held
-        number = held.parent
-    return block
-
-
-def _lineage(body: Body, offset: int) -> list[int]:
-    tokens = body.expanded.tokens
-    expansion = tokens[body.expanded.token_at(max(0, offset))].expansion if tokens else 0
-    return [e.id for e in body.expanded.chain(expansion)]
-
-
-def _owner(body: Body, block: Block) -> int | None:
-    """The macro use that made a branch: the outermost expansion that the branch is in and its tested value is not."""
-    here = _lineage(body, block.start)
-    if not here:
-        return None
-    if block.condition is not None:
-        first = body.expanded.token_at(block.condition[0])
-        if block.kind.startswith(("if", "else")) and first > 0:
-            # What a branch of the function's own does may be all one macro; the branch is not the macro's then.
-            bracket = body.expanded.tokens[first - 1]
-            if here[0] not in [e.id for e in body.expanded.chain(bracket.expansion)]:
-                return None
-        last = body.expanded.token_at(max(block.condition[0], block.condition[1] - 1))
-        for number in range(first, last + 1):
-            token = body.expanded.tokens[number]
-            if not token.word:
-                continue
-            lineage = [e.id for e in body.expanded.chain(token.expansion)]
-            foreign = [e for e in here if e not in lineage]
-            if foreign and len(lineage) < len(here) and lineage == here[: len(lineage)]:
-                return foreign[0]
-    # A branch on the macro's own variable joins the use whose other branches test what was passed in.
-    return here[0]
-
-
-def _dispatch(body: Body, files: Files, entry: Expansion, blocks: list[Block]) -> Dispatch | None:
+def _dispatch(body: Body, entry: Expansion, blocks: list[Block]) -> Dispatch | None:
     tested = _tested(body, entry, blocks)
     if not tested:
         return None
@@ -103,14 +62,7 @@ def _dispatch(body: Body, files: Files, entry: Expansion, blocks: list[Block]) -
     defined_at = None
     if definition.path != KNOWN:
         defined_at = Span(definition.path, definition.event.line, definition.event.end_line)
-    place = body.path
-    line = files.view(body.path).blanked.line(entry.use_pos) if entry.parent == 0 else 0
-    if entry.parent:
-        outer = body.expanded.expansions[entry.parent - 1].definition.path
-        if outer == KNOWN:
-            line = files.view(body.path).blanked.line(entry.outermost_pos)
-        else:
-            place, line = outer, files.view(outer).blanked.line(entry.use_pos)
+    place, line = use_place(body, entry)
     return Dispatch(entry.name, place, line, tested, binds, values, defined_at)
 
 
@@ -125,7 +77,7 @@ def _tested(body: Body, entry: Expansion, blocks: list[Block]) -> str | None:
     words = set(re.findall(r"\w+", " ".join(texts)))
     for word in words:
         for local in body.locals.get(word, ()):
-            if local.value is not None and entry.id in _lineage(body, local.start):
+            if local.value is not None and entry.id in lineage(body, local.start):
                 texts.append(body.text(local.value))
     flat = [" ".join(t.split()) for t in texts]
     found = []
@@ -157,7 +109,7 @@ def _bound(body: Body, entry: Expansion, branches: list[Block]) -> tuple[str | N
             if not (block.start <= local.start < block.end) or local.value is None:
                 continue
             # The name may be an argument of the use; then only the value stands in the macro.
-            here = entry.id in _lineage(body, local.start) or entry.id in _lineage(body, local.value[0])
+            here = entry.id in lineage(body, local.start) or entry.id in lineage(body, local.value[0])
             if not here or _innermost(body, local.block) is not block:
                 continue
             if local.type == "using":

@@ -233,7 +233,7 @@ class WalkView:
     def _dispatch(self, unit: Unit, reach: Reach, body: Body, root: str) -> tuple[Dispatch, ...]:
         """Dispatch macros of the host function and of every function that lies on the way to a launch."""
         on_way = {step.function for site in reach.launches for step in site.steps}
-        out: dict[Dispatch, None] = dict.fromkeys(dispatches(body, self._workbench.files))
+        out: dict[Dispatch, None] = dict.fromkeys(dispatches(body))
         for path, function, _ in reach.functions:
             if function.qualified_name in on_way and (path, function.body_start) != (
                 body.path,
@@ -241,7 +241,7 @@ class WalkView:
             ):
                 unit_root = root if path in self._workbench.index.closure(root) else path
                 inner = unit.bodies.of(Candidate(path, function), unit_root)
-                out.update(dict.fromkeys(dispatches(inner, self._workbench.files)))
+                out.update(dict.fromkeys(dispatches(inner)))
         return tuple(out)
 
 
