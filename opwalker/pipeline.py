@@ -7,15 +7,19 @@ how an answer looks.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from opwalker.asking import OpsTable, Options, Progress, Say, Session, asked
 from opwalker.errors import InputError
+from opwalker.model.diff import DiffResult, Survey
 from opwalker.model.walk import KernelsResult, Op, OpsResult, Walk
 
-__all__ = ["OpsTable", "Options", "Session", "build_index", "dump", "kernels", "list_ops", "walk"]
+if TYPE_CHECKING:
+    from opwalker.views.diff import Version
+
+__all__ = ["OpsTable", "Options", "Session", "build_index", "diff", "dump", "kernels", "list_ops", "walk"]
 
 
 def list_ops(
@@ -139,6 +143,30 @@ def _kernels(session: Session, name: str | None) -> KernelsResult:
     if name is not None and only is None:
         raise _not_found(session, name)
     return list_kernels(session.workbench, session.source, ops, only, session.progress)
+
+
+def diff(
+    options: Options, old: str, new: str | None, *, progress: Progress = None, say: Say = None
+) -> DiffResult:
+    """What changed from the source ``old`` to ``new`` (None: the source that the options name)."""
+    from opwalker.views.diff import compare
+
+    before = asked(replace(options, source=old), progress, say, _version)
+    after = asked(replace(options, source=new) if new is not None else options, progress, say, _version)
+    return compare(before, after, options.build)
+
+
+def _version(session: Session) -> Version:
+    from opwalker.views.diff import Version, ops_of_build
+    from opwalker.views.survey import survey
+
+    table = session.ops()
+    ops = ops_of_build(table.ops, session.options.build)
+    found = session.kept("kernels:None", KernelsResult, lambda: _kernels(session, None))
+    ways = session.kept(
+        "survey", Survey, lambda: survey(session.workbench, session.source, ops, session.progress)
+    )
+    return Version(session.source, ops, found.kernels, ways, table.gaps)
 
 
 def build_index(options: Options, *, progress: Progress = None, say: Say = None) -> Any:

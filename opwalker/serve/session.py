@@ -72,6 +72,10 @@ class Session:
         reading = Reading(build=self.build, asked=asked, instances=instances)
         _written(lambda: write_text(result, reading, sys.stdout, width=width, colour=colour))
 
+    def write(self, text: str) -> None:
+        """Writes a text to stdout as it is, in UTF-8."""
+        _written(lambda: _write_bytes(text.encode("utf-8", "replace")))
+
     def show_json(self, result: object, *, indent: int | None = None) -> None:
         """Writes a result to stdout as one JSON document."""
         from opwalker.serve.render.json import to_json

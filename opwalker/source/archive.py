@@ -69,14 +69,26 @@ def unpack(archive: Path, target: Path, progress: Progress | None = None) -> Non
         raise InputError(
             f"{archive} is no archive that can be read", "give a folder, or a .tar.gz, .tar.xz, .tar.bz2, .zip or .whl"
         )
+
+    def write(tree: Tree) -> Path:
+        _fill(tree, archive, kind, progress)
+        return tree.root()
+
+    make_tree(target, write)
+
+
+def make_tree(target: Path, write: Callable[[Tree], Path]) -> None:
+    """Make the folder ``target``, complete or not at all: what ``write`` puts into a tree and names as its root.
+
+    When another process has made it meanwhile, that one stands. EnvironmentMissing when the disk cannot be written.
+    """
     make_folder(target.parent)
     _sweep(target.parent)
     partial = target.parent / f".{target.name}-{os.getpid()}-{os.urandom(4).hex()}{_PARTIAL}"
     try:
-        tree = Tree(partial)
-        _fill(tree, archive, kind, progress)
+        root = write(Tree(partial))
         try:
-            os.rename(tree.root(), target)
+            os.rename(root, target)
         except OSError as error:
             if not target.is_dir():
                 raise write_error(error, target.parent) from error

@@ -1,10 +1,11 @@
 """What the user named as the source, as a tree on disk.
 
-In: nothing, a folder, an archive file, or ``NAME==VERSION``. Out: a ``SourceRoot``. An archive or package is unpacked
-into the cache once; after that, opening it touches neither the network nor the archive, and imports nothing heavy.
+In: nothing, a folder, an archive file, ``NAME==VERSION``, or a git revision of the repository around the current
+folder. Out: a ``SourceRoot``. An archive, package or revision is unpacked into the cache once; after that, opening it
+touches neither the network nor the archive, and imports nothing heavy.
 
-Layout of the cache: ``sources/NAME-VERSION/`` for packages, ``sources/FILE-KEY/`` for archives; each is complete or
-absent.
+Layout of the cache: ``sources/NAME-VERSION/`` for packages, ``sources/FILE-KEY/`` for archives, ``sources/git-COMMIT/``
+for revisions; each is complete or absent.
 """
 
 from __future__ import annotations
@@ -45,7 +46,12 @@ def open_source(spec: str | None, *, cache: Path | None = None, progress: Progre
         return _open_archive(Path(os.path.abspath(spec)), cache or cache_root(), progress)
     package = parse_spec(spec)
     if package is None:
-        raise _not_a_source(spec)
+        from opwalker.source.revisions import open_revision
+
+        found = open_revision(spec, _enclosing_root(), cache or cache_root(), progress)
+        if found is None:
+            raise _not_a_source(spec)
+        return found
     return _open_package(*package, cache or cache_root(), progress)
 
 

@@ -27,7 +27,7 @@ class Tree:
     """A new folder at ``path``. Its methods raise InputError, EnvironmentMissing or Unsafe."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._made: set[str] = {""}
         #: Every file of the archive by path, and whether it was written.
         self._files: dict[str, bool] = {}
@@ -87,7 +87,7 @@ class Tree:
             place = self._place(path)
             if os.path.lexists(place):
                 os.unlink(place)
-            os.link(os.path.join(self._path, target), place)
+            os.link(os.path.join(self.path, target), place)
         except OSError as error:
             raise self._failure(error, path) from error
         self._files[path] = True
@@ -95,23 +95,23 @@ class Tree:
     def root(self) -> Path:
         """What becomes the root: the single folder at the top, else the whole."""
         if self._file_on_top or len(self._tops) != 1:
-            return self._path
-        only = self._path / next(iter(self._tops))
-        return only if only.is_dir() else self._path
+            return self.path
+        only = self.path / next(iter(self._tops))
+        return only if only.is_dir() else self.path
 
     def _place(self, path: str) -> str:
         folder = path.rpartition("/")[0]
         if folder not in self._made:
-            os.makedirs(os.path.join(self._path, folder), exist_ok=True)
+            os.makedirs(os.path.join(self.path, folder), exist_ok=True)
             self._made.add(folder)
-        return os.path.join(self._path, path)
+        return os.path.join(self.path, path)
 
     def _failure(self, error: OSError, path: str) -> OpwalkerError:
         if error.errno in _NAME_ERRNOS:
             return InputError(f"it holds a name that this disk does not take ({shown(path)})")
         if error.errno in _SHAPE_ERRNOS:
             return InputError(f"it holds a path that is both a file and a folder ({shown(path)})")
-        return write_error(error, self._path.parent)
+        return write_error(error, self.path.parent)
 
 
 def _write_all(handle: int, data: bytes) -> None:

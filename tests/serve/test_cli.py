@@ -13,7 +13,14 @@ from opwalker.errors import EnvironmentMissing, InputError
 from opwalker.model.build import BUILDS
 from opwalker.serve.cli import KINDS, STAGES
 
-COMMANDS = ("ops", "walk", "kernels", "index", "dump")
+COMMANDS = (
+    "ops",
+    "walk",
+    "kernels",
+    "index",
+    "dump",
+    "diff",
+)
 
 
 def test_walk_hands_over_name_and_options(run, flow) -> None:
@@ -121,7 +128,7 @@ def test_the_program_has_a_page_that_names_every_command(run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "no command given: ops, walk, kernels, index, dump; see 'opwalker --help'"),
+        ([], f"no command given: {', '.join(COMMANDS)}; see 'opwalker --help'"),
         (["wlak"], "no such command 'wlak', did you mean 'walk'? see 'opwalker --help'"),
         (["walk"], "missing argument 'OP'; see 'opwalker walk --help'"),
         (["walk", "a", "b"], "got unexpected extra argument(s) (b); see 'opwalker walk --help'"),

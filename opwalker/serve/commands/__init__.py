@@ -7,4 +7,6 @@ from types import ModuleType
 
 def declare() -> tuple[ModuleType, ...]:
     """Declares every command of this folder, in the order in which the help lists them."""
-    return ()
+    from opwalker.serve.commands import diff
+
+    return (diff,)

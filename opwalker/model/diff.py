@@ -1,0 +1,163 @@
+"""The answer to ``diff``: what changed between two versions of a source, for one kind of build."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from opwalker.model.places import Gap, SourceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class OpPlace:
+    """An op and where it is defined; ``schema`` is None where the binding has none."""
+
+    name: str
+    schema: str | None
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpMoved:
+    """An op under another namespace (``to`` differs from ``name``: breaking), or defined in another file."""
+
+    name: str
+    to: str
+    old_file: str | None
+    new_file: str | None
+    breaking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpChanged:
+    """A schema (or, where there is none, a C++ signature) that differs. ``changes`` says each difference in words;
+    ``breaking`` is torch's judgement of the whole: whether calls of the old one may fail."""
+
+    name: str
+    old: str | None
+    new: str | None
+    changes: tuple[str, ...]
+    breaking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeysChanged:
+    """Dispatch keys that an op gained or lost in the build that is compared."""
+
+    name: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpsDiff:
+    """What happened to the ops."""
+
+    added: tuple[OpPlace, ...] = ()
+    removed: tuple[OpPlace, ...] = ()
+    moved: tuple[OpMoved, ...] = ()
+    changed: tuple[OpChanged, ...] = ()
+    keys: tuple[KeysChanged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPlace:
+    """A kernel, the files that define it, and the ops that reach it."""
+
+    name: str
+    files: tuple[str, ...]
+    ops: tuple[str, ...]
+    instances: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMoved:
+    """A kernel that is defined in other files than before."""
+
+    name: str
+    old_files: tuple[str, ...]
+    new_files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InstancesChanged:
+    """Template instances that a kernel gained or lost. ``note`` says what cannot be told: where the instances of one
+    side are not all known, none is called gone or new on that account."""
+
+    name: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsDiff:
+    """What happened to the kernels."""
+
+    added: tuple[KernelPlace, ...] = ()
+    removed: tuple[KernelPlace, ...] = ()
+    moved: tuple[KernelMoved, ...] = ()
+    instances: tuple[InstancesChanged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchChanged:
+    """A launch parameter (``grid``, ``block``, ``shared``) of a kernel on the way of an op, as written: every form that
+    only the old version has, and every one that only the new version has."""
+
+    op: str
+    kernel: str
+    field: str
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeChanged:
+    """The documented shape of an argument; None where a version documents none."""
+
+    op: str
+    argument: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiffResult:
+    """Everything that changed. ``breaking`` names each change that may break a caller, in words."""
+
+    format: int = field(default=1, kw_only=True)
+    old: SourceInfo
+    new: SourceInfo
+    build: str
+    ops: OpsDiff
+    kernels: KernelsDiff
+    launches: tuple[LaunchChanged, ...] = ()
+    shapes: tuple[ShapeChanged, ...] = ()
+    breaking: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchForm:
+    """How one launch is written: the kernel and its configuration, white space made even."""
+
+    kernel: str
+    grid: str | None
+    block: str | None
+    shared: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpSurvey:
+    """What a comparison wants of one op's walk: launches, and documented shapes by argument."""
+
+    launches: tuple[LaunchForm, ...]
+    shapes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """One version of a source as a comparison sees it, op by op."""
+
+    ops: tuple[tuple[str, OpSurvey], ...]
