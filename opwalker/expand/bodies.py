@@ -7,6 +7,7 @@ where does this text stand, what does the reader see there.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
@@ -40,6 +41,7 @@ class Body:
         self.expanded = expanded
         self.facts = facts
         self._files = files
+        self._block_starts = [block.start for block in facts.blocks]
         #: Calls of each lambda, by where it starts: asked for at every mention of one of its parameters.
         self.lambda_calls: dict[int, list[CallFact]] = {}
         self.locals: dict[str, list[LocalFact]] = {}
@@ -106,6 +108,13 @@ class Body:
 
     def _holds(self, block: int, offset: int) -> bool:
         return block < 0 or self.facts.blocks[block].start <= offset < self.facts.blocks[block].end
+
+    def block_at(self, offset: int) -> int:
+        """The innermost block around an offset, -1 for none."""
+        number = bisect_right(self._block_starts, offset) - 1
+        while number >= 0 and self.facts.blocks[number].end <= offset:
+            number = self.facts.blocks[number].parent
+        return number
 
     def lambda_at(self, span: Span2) -> LambdaFact | None:
         """The lambda that a span is, if it is one."""

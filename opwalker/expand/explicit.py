@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opwalker.expand.deduction import deduce
 from opwalker.expand.environment import Environment, Tools
@@ -18,16 +18,24 @@ from opwalker.expand.terms import Term, Unknown, join_arguments
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function
+from opwalker.model.reach import Origin
 
 
 @dataclass(frozen=True, slots=True)
 class Explicit:
-    """One explicit instantiation of a definition: its bindings and their printed form, or why they are not known."""
+    """One explicit instantiation of a definition: its bindings and their printed form, or why they are not known.
+    ``origin`` is where it stands."""
 
     candidate: Candidate
     bound: dict[str, Term | None]
     text: str
     reason: str | None = None
+    origin: Origin | None = None
+
+    @property
+    def origins(self) -> dict[str, Origin]:
+        """Where each bound parameter comes from."""
+        return {name: self.origin for name, term in self.bound.items() if term is not None and self.origin}
 
 
 def explicit_instantiations(index: Index, resolver: Resolver, tools: Tools) -> Iterator[Explicit]:
@@ -43,7 +51,8 @@ def explicit_instantiations(index: Index, resolver: Resolver, tools: Tools) -> I
             found = resolver.function(qualified, context, None, kernel=kernel).candidates
             for candidate in found:
                 if candidate.function.template and len(candidate.function.parameters) == len(function.parameters):
-                    yield _read(tools, context, candidate, function)
+                    origin = Origin("instantiation", function.qualified_name, path, function.line)
+                    yield replace(_read(tools, context, candidate, function), origin=origin)
 
 
 def _read(tools: Tools, context: Context, candidate: Candidate, function: Function) -> Explicit:

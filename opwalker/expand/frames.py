@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.terms import Term
-from opwalker.model.reach import KernelRef
+from opwalker.model.reach import KernelRef, Origin
 from opwalker.model.walk import PathStep
 
 
@@ -16,7 +16,7 @@ class Frame:
     """``functions`` maps parameters (run-time and template) to kernels they can be; ``types`` maps template parameters
     to class names, ``bound`` to what a call binds them to (None: not worked out, for the reason ``unbound``).
     ``certain`` is false where a call on the way fits several functions. ``candidate`` is None for a lambda, which then
-    has a ``name``."""
+    has a ``name``. ``origins`` say where what is bound comes from, as far as it is known."""
 
     candidate: Candidate | None
     root: str
@@ -27,6 +27,7 @@ class Frame:
     unbound: str | None = None
     certain: bool = True
     name: str = "lambda"
+    origins: dict[str, Origin] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple:

@@ -15,12 +15,14 @@ from opwalker.expand.deduction import deduce
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.expressions import evaluate
 from opwalker.expand.frames import Frame
+from opwalker.expand.origins import Origins
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import ConstTerm, Term, Unknown, join_arguments, print_term
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import CallFact, LambdaFact, Span2
 from opwalker.model.cpp import ClassDef
+from opwalker.model.reach import Origin
 
 #: Calls of lambdas that are combined at one place, and instances of one kernel, before the set counts as unknown.
 MAX_CHOICES = 2000
@@ -29,10 +31,12 @@ MAX_INSTANCES = 20000
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """``texts`` in the order found; ``reason`` says why there may be more, None when these are all."""
+    """``texts`` in the order found; ``reason`` says why there may be more, None when these are all; ``origins`` say
+    where values come from, as in ``KernelRef``."""
 
     texts: tuple[str, ...]
     reason: str | None = None
+    origins: tuple[tuple[int, str, Origin], ...] = ()
 
 
 class InstanceReader:
@@ -40,6 +44,10 @@ class InstanceReader:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
+        self._kept: dict[Origin, Origin] = {}
+
+    def _keep(self, origin: Origin) -> Origin:
+        return self._kept.setdefault(origin, origin)
 
     def environments(self, body: Body, frame: Frame, offset: int) -> Iterator[Environment]:
         """The environments of a place: one for each way in which the generic lambdas around it are called."""
@@ -99,19 +107,22 @@ class InstanceReader:
             return Instances((), "a full specialisation is not told apart from its template")
         parameters = template_parameters(function.template)
         found: dict[str, None] = {}
+        origins = Origins(self._keep)
         reason: str | None = None
         for number, environment in enumerate(self.environments(body, frame, offset)):
             if number > MAX_CHOICES or len(found) > MAX_INSTANCES:
-                return Instances(tuple(found), "more combinations than are enumerated")
+                return Instances(tuple(found), "more combinations than are enumerated", origins.found)
             try:
                 bound = self.bind(candidate, parameters, environment, given, passed)
                 inside = self.inside(candidate, bound)
                 if self.is_excluded(candidate, inside):
                     continue
-                found[join_arguments(inside.printed(parameters, bound))] = None
+                printed = inside.printed(parameters, bound)
+                found[join_arguments(printed)] = None
+                origins.of_mention(environment, candidate, parameters, printed, given, passed)
             except Unknown as unknown:
                 reason = reason or str(unknown)
-        return Instances(tuple(found), reason)
+        return Instances(tuple(found), reason, origins.found)
 
     def inside(self, candidate: Candidate, bound: dict[str, Term | None]) -> Environment:
         """The environment of a function's own head."""
@@ -185,14 +196,15 @@ class InstanceReader:
 
     def frames(
         self, candidate: Candidate, body: Body, frame: Frame, call: CallFact
-    ) -> list[tuple[dict[str, Term | None], str | None]]:
-        """The ways in which a call binds a function template's parameters; one empty way for a plain function."""
+    ) -> list[tuple[dict[str, Term | None], str | None, dict[str, Origin]]]:
+        """The ways in which a call binds a function template's parameters, why not all of them, and where the values
+        come from; one empty way for a plain function."""
         function = candidate.function
         parameters = template_parameters(function.template)
         owner = self._owner(candidate)
         if not parameters and owner is None:
-            return [({}, None)] if self.is_compiled(body, frame, call.start) else []
-        out: dict[tuple, tuple[dict[str, Term | None], str | None]] = {}
+            return [({}, None, {})] if self.is_compiled(body, frame, call.start) else []
+        out: dict[tuple, tuple[dict[str, Term | None], str | None, dict[str, Origin]]] = {}
         for number, environment in enumerate(self.environments(body, frame, call.start)):
             if number > MAX_CHOICES:
                 break
@@ -207,7 +219,11 @@ class InstanceReader:
             except Unknown as unknown:
                 bound, why = self._partial(parameters, environment, call), why or str(unknown)
             bound = {**held, **bound}
-            out.setdefault(tuple(sorted((k, repr(v)) for k, v in bound.items())), (bound, why))
+            key = tuple(sorted((k, repr(v)) for k, v in bound.items()))
+            if key not in out:
+                made = owner[1] if owner is not None else None
+                origins = Origins(self._keep).of_call(environment, candidate, parameters, bound, call, made)
+                out[key] = bound, why, origins
         return list(out.values())
 
     def _owner(self, candidate: Candidate) -> tuple[str, ClassDef] | None:

@@ -120,7 +120,13 @@ class KernelFinder:
                     made = self._instances.of(candidate, body, frame, match.start(), spans, passed)
                     if made.texts or made.reason:
                         reference = KernelRef(
-                            candidate.path, candidate.function, arguments, True, made.texts, made.reason
+                            candidate.path,
+                            candidate.function,
+                            arguments,
+                            True,
+                            made.texts,
+                            made.reason,
+                            made.origins,
                         )
                         self._add(out, reference)
                 if found:
@@ -138,7 +144,10 @@ class KernelFinder:
     @staticmethod
     def _add(out: dict, reference: KernelRef) -> None:
         key = (reference.path, reference.function.offset, reference.template_arguments, reference.instances)
-        out.setdefault(key, reference)
+        held = out.setdefault(key, reference)
+        if held is not reference and held.origins != reference.origins:
+            # The same instances once more, from another place: both say where they come from.
+            out[key] = replace(held, origins=tuple(dict.fromkeys((*held.origins, *reference.origins))))
 
     def _variable(self, body: Body, name: str, offset: int, frame: Frame, out: dict, seen: set, depth: int) -> bool:
         """A local or a lambda's parameter; true when the name is one, whether or not a kernel was found."""

@@ -75,9 +75,9 @@ class Follower:
         self._enter(Frame(candidate, root, ()), 0)
         return self._result()
 
-    def follow_bound(self, candidate: Candidate, bound: dict, why: str | None) -> Reach:
+    def follow_bound(self, candidate: Candidate, bound: dict, why: str | None, origins: dict) -> Reach:
         """A function template with its parameters bound, such as an explicit instantiation of it."""
-        self._enter(Frame(candidate, candidate.path, (), bound=bound, unbound=why), 0)
+        self._enter(Frame(candidate, candidate.path, (), bound=bound, unbound=why, origins=origins), 0)
         return self._result()
 
     def follow_body(self, body: Body, name: str) -> Reach:
@@ -306,11 +306,12 @@ class Follower:
             bound = self._types.bindable(body.text(span), frame)
             if bound:
                 types[parameter.name] = bound
-        for bound, why in self._instances.frames(candidate, body, frame, call):
+        for bound, why, origins in self._instances.frames(candidate, body, frame, call):
             count = self._variants[candidate.key] = self._variants.get(candidate.key, 0) + 1
             if count > MAX_VARIANTS:
                 bound, why = dict.fromkeys(bound), f"more than {MAX_VARIANTS} instances of {candidate.function.name}"
-            self._enter(Frame(candidate, root, steps, functions, types, bound, why, frame.certain), depth + 1)
+            made = Frame(candidate, root, steps, functions, types, bound, why, frame.certain, origins=origins)
+            self._enter(made, depth + 1)
 
     def _terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
         path, line = body.origin(call.start)

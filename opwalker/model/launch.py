@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opwalker.model.axis import Axis
 from opwalker.model.places import Span
 
 
@@ -41,7 +42,7 @@ class UnderFact:
 class Launch:
     """A kernel launch. ``file``/``line`` are where its text stands (in a macro body: there); ``used_at`` where the
     outermost macro that holds it is used; ``macros`` the macros between, outermost first; ``under`` the conditions that
-    the launching function itself tests before it, outermost first."""
+    the launching function itself tests before it, outermost first; ``axes`` why its instances are what they are."""
 
     kernel: str
     file: str
@@ -62,3 +63,4 @@ class Launch:
     under: tuple[UnderFact, ...] = ()
     why_incomplete: str | None = None
     kernel_at: Span | None = None
+    axes: tuple[Axis, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from opwalker.model.cpp import Function
 from opwalker.model.walk import Gap, PathStep, Terminal
@@ -11,11 +11,30 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the value of a template argument comes from.
+
+    ``kind``: ``macro`` (``text`` names the macro, at its use; ``case`` is its branch), ``switch`` (``text`` is what it
+    tests, ``case`` the label), ``branch`` (``text`` is written under the condition ``case``), ``argument`` (written as
+    an argument), ``local`` (a constant or alias of the function), ``deduced`` (from the type of the argument ``text``),
+    ``default`` (of the parameter), ``computed`` (``text`` is worked out from other arguments), ``instantiation``
+    (written in an explicit instantiation).
+    """
+
+    kind: str
+    text: str
+    path: str
+    line: int
+    case: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class KernelRef:
     """A kernel that an expression can mean: where it is defined, and its template arguments as written there.
 
     ``certain`` is false where a part of the source that decides is missing. ``instances`` are the argument lists that
-    this mention compiles, ``incomplete`` the reason why there may be more.
+    this mention compiles, ``incomplete`` the reason why there may be more; ``origins`` say where values come from:
+    the parameter's number, the value as printed, its origin.
     """
 
     path: str
@@ -24,6 +43,7 @@ class KernelRef:
     certain: bool = True
     instances: tuple[str, ...] = ()
     incomplete: str | None = None
+    origins: tuple[tuple[int, str, Origin], ...] = field(default=(), compare=False)
 
     @property
     def name(self) -> str:

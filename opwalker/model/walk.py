@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from opwalker.model.axis import Axis, AxisGiven, AxisOrigin
 from opwalker.model.host import (
     CheckFact,
     ContiguousFact,
@@ -47,6 +48,9 @@ from opwalker.model.reading import Entry, Ownership, PatternRef, PlaceFact, Sync
 
 __all__ = [
     "Argument",
+    "Axis",
+    "AxisGiven",
+    "AxisOrigin",
     "BarrierFact",
     "CheckFact",
     "ConstexprFact",
@@ -143,6 +147,7 @@ class KernelEntry:
     complete: bool = False
     why_incomplete: str | None = None
     condition: str | None = None
+    axes: tuple[Axis, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from opwalker.expand.explicit import explicit_instantiations
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import Function
+from opwalker.model.reach import KernelRef
 from opwalker.model.walk import Gap, KernelEntry, KernelsResult, Launch, Op, SourceInfo, Span
+from opwalker.views.axes import JoinedAxes, axes_of, split_arguments
 from opwalker.views.ops import shown_condition
 from opwalker.views.walk import WalkView
 
@@ -53,16 +55,18 @@ def list_kernels(
         if why is None and not gathered.instances.get(key):
             why = "no instance was found"
         condition = shown_condition(workbench.index.facts(path).conditions[function.condition])
+        instances = tuple(sorted(gathered.instances.get(key, ())))
         entries.append(
             KernelEntry(
                 function.qualified_name,
                 path,
                 function.line,
                 found,
-                tuple(sorted(gathered.instances.get(key, ()))),
+                instances,
                 why is None,
                 why,
                 condition,
+                gathered.axes[key].of(instances) if key in gathered.axes else (),
             )
         )
         if not found:
@@ -78,6 +82,7 @@ class _Gathered:
         self.ops: dict[tuple[str, int], dict[str, None]] = {}
         self.instances: dict[tuple[str, int], set[str]] = {}
         self.reasons: dict[tuple[str, int], str] = {}
+        self.axes: dict[tuple[str, int], JoinedAxes] = {}
 
     def add(self, op: str | None, launches: Iterable[Launch]) -> None:
         """Enter the launches of one implementation."""
@@ -88,6 +93,7 @@ class _Gathered:
             if op is not None:
                 self.ops.setdefault(key, {})[op] = None
             self.instances.setdefault(key, set()).update(launch.instances)
+            self.axes.setdefault(key, JoinedAxes()).add(launch.axes)
             if not launch.complete:
                 self.reasons.setdefault(key, launch.why_incomplete or "a part of the source that decides is missing")
 
@@ -102,10 +108,13 @@ def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered) -> 
         if "global" in function.flags:
             if made.reason is None:
                 gathered.instances.setdefault(key, set()).add(made.text)
+                named = ((n, text, made.origin) for n, text in enumerate(split_arguments(made.text)))
+                reference = KernelRef(made.candidate.path, function, (), True, (made.text,), None, tuple(named))
+                gathered.axes.setdefault(key, JoinedAxes()).add(axes_of(function.template, [reference]))
             else:
                 gathered.reasons.setdefault(key, made.reason)
             continue
-        reach = unit.follower().follow_bound(made.candidate, made.bound, made.reason)
+        reach = unit.follower().follow_bound(made.candidate, made.bound, made.reason, made.origins)
         view.entered.update((path, f.offset) for path, f, _ in reach.functions)
         gathered.add(None, view.launches_of(reach))
 

@@ -29,6 +29,7 @@ from opwalker.model.walk import (
     UnderFact,
     Walk,
 )
+from opwalker.views.axes import axes_of
 from opwalker.views.dispatch import dispatches
 from opwalker.views.host import body_facts, read_host
 from opwalker.views.kernel import read_kernel
@@ -226,6 +227,7 @@ class WalkView:
                     macros=site.macros,
                     condition=shown_condition(conditions[first.function.condition]),
                     under=tuple(UnderFact(text, line) for text, line in site.under),
+                    axes=axes_of(first.function.template, references),
                 )
             )
         return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opwalker.model.walk import Kernel, Launch, PathStep, Terminal
+from opwalker.serve.render.axes import axis_rows
 from opwalker.serve.render.host import none_found, parameter_row
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.words import Reading, at, certainty, line_mark, listed, place, titled, under
@@ -38,6 +39,9 @@ def launch_step(launch: Launch, reading: Reading) -> Step:
     groups += _path(launch.path)
     if launch.instances or launch.why_incomplete:
         groups.append(Group("instances", _instances(launch, reading)))
+        rows = axis_rows(launch.axes, launch.file, reading.instances)
+        if rows:
+            groups.append(Group("why", tuple(rows)))
     return Step(title, tuple(groups))
 
 

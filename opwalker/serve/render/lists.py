@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opwalker.model.walk import KernelEntry, KernelsResult, Op, OpsResult
+from opwalker.serve.render.axes import axis_counts, axis_rows
 from opwalker.serve.render.page import Page, Row, Section, Spans
 from opwalker.serve.render.page import Span as Piece
 from opwalker.serve.render.schema import schema_spans
@@ -96,6 +97,9 @@ def _file(file: str, kernels: list[KernelEntry], reading: Reading) -> Section:
         ops: Spans = ((", ".join(kernel.ops), "key"),) if kernel.ops else (("reached from no op", "warn"),)
         where = listed([place(file, kernel.line), *standing(None, kernel.condition, reading)])
         rows.append(Row((((kernel.name, "name"),), where, _how_many(kernel), ops)))
+        if reading.asked or reading.instances:
+            for row in axis_rows(kernel.axes, file, reading.instances):
+                rows.append(Row((titled(*row.cells),), indent=row.indent + 2))
         if reading.instances:
             rows += [Row((((f"<{instance}>", "type"),),), indent=2) for instance in kernel.instances if instance]
     return Section(((file, "heading"),), rows=tuple(rows))
@@ -109,4 +113,5 @@ def _how_many(kernel: KernelEntry) -> Spans:
         return (("instances not counted", "quiet"),)
     if kernel.instances == ("",):
         return (("no template", "quiet"),)
-    return ((count(len(kernel.instances), "instance"), ""),)
+    counts = axis_counts(kernel.axes)
+    return ((count(len(kernel.instances), "instance"), ""), *((("  ", ""), *counts) if counts else ()))
