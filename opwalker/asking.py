@@ -58,7 +58,7 @@ def _program() -> str:
             if parent.endswith("__pycache__"):
                 continue
             for name in sorted(files):
-                if name.endswith((".py", ".lark", ".scm", ".h")):
+                if name.endswith((".py", ".lark", ".scm", ".h", ".md", ".j2")):
                     found = os.stat(os.path.join(parent, name))
                     state.update(f"{name}:{found.st_size}:{found.st_mtime_ns};".encode())
     return state.hexdigest()

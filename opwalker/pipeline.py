@@ -6,6 +6,8 @@ how an answer looks.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +16,13 @@ import msgspec
 from opwalker.asking import OpsTable, Options, Progress, Say, Session, asked
 from opwalker.errors import InputError
 from opwalker.model.diff import DiffResult, Survey
-from opwalker.model.walk import KernelsResult, Op, OpsResult, Walk
+from opwalker.model.walk import KernelsResult, Op, OpsResult, SourceInfo, Walk
 
 if TYPE_CHECKING:
+    from opwalker.model.notes import Note
     from opwalker.views.diff import Version
 
-__all__ = ["OpsTable", "Options", "Session", "build_index", "diff", "dump", "kernels", "list_ops", "walk"]
+__all__ = ["OpsTable", "Options", "Session", "build_index", "diff", "dump", "kernels", "list_ops", "notes", "walk"]
 
 
 def list_ops(
@@ -143,6 +146,31 @@ def _kernels(session: Session, name: str | None) -> KernelsResult:
     if name is not None and only is None:
         raise _not_found(session, name)
     return list_kernels(session.workbench, session.source, ops, only, session.progress)
+
+
+def notes(
+    options: Options,
+    names: Sequence[str],
+    everything: bool,
+    take: Callable[[Note], None],
+    *,
+    progress: Progress = None,
+    say: Say = None,
+) -> SourceInfo:
+    """The reading note of each name, or of every op, handed to ``take`` one by one; which source they are about."""
+    return asked(options, progress, say, lambda session: _notes(session, names, everything, take))
+
+
+def _notes(session: Session, names: Sequence[str], everything: bool, take: Callable[[Note], None]) -> SourceInfo:
+    from opwalker.views.notes.note import note_of
+
+    chosen = [*names, *((op.name for op in session.ops().ops) if everything else ())]
+    for number, name in enumerate(dict.fromkeys(chosen)):
+        if session.progress:
+            session.progress(number, len(chosen), name)
+        found = session.kept(f"walk:{name}", Walk, functools.partial(_walk, session, name))
+        take(note_of(found, session.options.build))
+    return session.source
 
 
 def diff(

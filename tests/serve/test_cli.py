@@ -20,6 +20,7 @@ COMMANDS = (
     "index",
     "dump",
     "diff",
+    "notes",
 )
 
 

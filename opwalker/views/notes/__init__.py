@@ -1,0 +1,1 @@
+"""A walk told as a reading note: statements in the order in which a good reader works."""

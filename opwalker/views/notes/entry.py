@@ -1,0 +1,140 @@
+"""The first part of a note: who calls the op, what its schema says, which builds implement it.
+
+In: a walk. Out: sections. An entry that is no op (a file, a function, a class, a kernel) has no schema: its section
+says what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opwalker.model.notes import Block, Cell, Code, NoteSection, Statement, Statements, Table, Text
+from opwalker.model.walk import Implementation, Op, ParameterFact, PythonRef, Span, Walk
+from opwalker.views.notes.words import cell, code, codes, count, line, say, statement
+
+
+def entry_section(walk: Walk) -> NoteSection:
+    """Who calls it, from the outside in."""
+    blocks: list[Block] = []
+    if walk.op is None:
+        entry = walk.entry
+        if entry is None:
+            return NoteSection("entry", "Entry point")
+        at = Span(entry.file, entry.line, entry.end_line)
+        return NoteSection(
+            "entry", "Entry point", (Statements((statement(f"A {entry.kind} of this source.", at=[at]),)),)
+        )
+    callers = sorted(walk.python, key=lambda ref: -ref.depth)
+    if callers:
+        rows = tuple(_caller(ref) for ref in callers)
+        blocks.append(Table(("Caller", "calls", "at"), rows))
+        lead: Text = say("The outermost callers stand first, the call of the op itself last.")
+    else:
+        lead = say("No call from Python was found in this source.")
+    return NoteSection("entry", "Entry point", tuple(blocks), lead)
+
+
+def _caller(ref: PythonRef) -> tuple[Cell, ...]:
+    name = code(ref.function) if ref.function else say("at module level")
+    return (Cell(name), Cell(code(ref.callee)) if ref.callee else cell(""), _place(ref.file, ref.line))
+
+
+def _place(file: str, number: int) -> Cell:
+    return Cell(code(f"{file}:{number}"), line(file, number))
+
+
+def contract_section(op: Op, chosen: Implementation | None) -> NoteSection:
+    """The schema, argument by argument, with the C++ parameter and documented shape at the same place."""
+    blocks: list[Block] = []
+    if op.schema:
+        blocks.append(Code(op.schema, "text"))
+    elif op.signature:
+        blocks.append(Code(op.signature, "cpp"))
+    blocks.append(Statements(tuple(_contract(op))))
+    if op.arguments:
+        parameters = chosen.host.parameters if chosen and chosen.host else ()
+        by_argument = {p.argument: p for p in parameters if p.argument}
+        rows = []
+        for argument in op.arguments:
+            parameter = by_argument.get(argument.name)
+            rows.append(
+                (
+                    Cell(code(argument.name)),
+                    Cell(code(argument.type)),
+                    cell("written" if argument.mutated else "read"),
+                    _shape(parameter),
+                    cell(_details(argument.optional, argument.default, argument.kwarg_only)),
+                )
+            )
+        blocks.append(Table(("Argument", "type", "use", "documented shape", "details"), tuple(rows)))
+    return NoteSection("contract", "Definition and schema", tuple(blocks))
+
+
+def _contract(op: Op) -> list[Statement]:
+    out = []
+    mutated = [argument.name for argument in op.arguments if argument.mutated]
+    if op.arguments or op.schema:
+        if mutated:
+            out.append(statement("Writes ", codes(mutated), " in place: calls cannot be dropped or reordered."))
+        else:
+            out.append(statement("Writes none of its arguments."))
+        if op.returns:
+            kinds = codes([one.type for one in op.returns])
+            out.append(statement("Returns ", kinds, "."))
+        else:
+            out.append(statement("Returns nothing" + (": results go there and nowhere else." if mutated else ".")))
+    for one in op.defs:
+        where = f" in the build for {', '.join(one.builds)}" if one.builds else ""
+        under = (" under ", code(f"#if {one.condition}")) if one.condition else ()
+        out.append(statement(f"Defined{where}", *under, ".", at=[line(one.file, one.line)]))
+    for impl in op.impls:
+        function = (code(impl.function),) if impl.function else ("a function without a name",)
+        key = (code(impl.key),) if impl.key else ("every key",)
+        where = f" in the build for {', '.join(impl.builds)}" if impl.builds else ""
+        out.append(statement("Implemented for ", *key, " by ", *function, f"{where}.", at=[line(impl.file, impl.line)]))
+    for ref in op.fake:
+        name = (code(ref.function), " ") if ref.function else ()
+        out.append(statement("Fake implementation ", *name, "for tracing.", at=[line(ref.file, ref.line)]))
+    if not op.fake and op.kind == "torch_library":
+        out.append(statement("No fake implementation was found: `torch.compile` cannot trace through it here."))
+    return out
+
+
+def _shape(parameter: ParameterFact | None) -> Cell:
+    if parameter is None or not parameter.shape_text:
+        return cell("")
+    return Cell(code(parameter.shape_text), parameter.shape_span)
+
+
+def _details(optional: bool, default: str | None, kwarg_only: bool) -> str:
+    words = []
+    if optional:
+        words.append("may be None")
+    if default is not None:
+        words.append(f"default `{default}`")
+    if kwarg_only:
+        words.append("keyword only")
+    return ", ".join(words)
+
+
+def summary(walk: Walk, chosen: Implementation | None) -> Text:
+    """One sentence: what it is, what it writes, what it launches."""
+    parts: list[str] = []
+    op = walk.op
+    if op is not None:
+        mutated = [f"`{argument.name}`" for argument in op.arguments if argument.mutated]
+        parts.append(f"writes {_and(mutated)}" if mutated else "writes no argument")
+    if chosen is not None:
+        kernels = list(dict.fromkeys(launch.kernel for launch in chosen.launches))
+        if kernels:
+            known = {(launch.kernel, one) for launch in chosen.launches for one in launch.instances}
+            least = "" if all(launch.complete for launch in chosen.launches) else "at least "
+            parts.append(f"launches {count(len(kernels), 'kernel')} ({least}{count(len(known), 'instance')})")
+        elif chosen.terminals:
+            parts.append(f"ends in {_and([f'`{end.name}`' for end in chosen.terminals[:3]])}")
+    kind = op.kind if op else walk.entry.kind if walk.entry else ""
+    return say(f"{kind} of {walk.source.name} {walk.source.version or ''}".rstrip() + f": {'; '.join(parts)}.")
+
+
+def _and(words: Sequence[str]) -> str:
+    return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1] if words else ""

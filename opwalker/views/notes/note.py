@@ -1,0 +1,84 @@
+"""A walk as a note, in the order of a good reading.
+
+In: a walk and the build that is read for. Out: a ``Note``: entry point → shapes and layout → ownership and lifetimes →
+synchronisation points → dispatch, launch, computation → open questions.
+"""
+
+from __future__ import annotations
+
+from opwalker.model.notes import Block, Note, NoteSection, Statements
+from opwalker.model.walk import Implementation, Walk
+from opwalker.views.notes.device import kernel_sections
+from opwalker.views.notes.entry import contract_section, entry_section, summary
+from opwalker.views.notes.host import (
+    dispatch_section,
+    launch_section,
+    ownership_section,
+    shapes_section,
+    synchronisation_section,
+)
+from opwalker.views.notes.path import path_diagram
+from opwalker.views.notes.words import code, statement
+
+
+def note_of(walk: Walk, build: str) -> Note:
+    """The note of a walk. Of several implementations the one of ``build`` is told in full, the others are named."""
+    chosen = _chosen(walk, build)
+    sections: list[NoteSection | None] = [entry_section(walk)]
+    if walk.op is not None:
+        sections.append(contract_section(walk.op, chosen))
+    if chosen is not None:
+        sections.append(_path(walk, chosen))
+        sections.append(shapes_section(chosen))
+        sections.append(ownership_section(walk, chosen))
+        sections.append(synchronisation_section(walk))
+        sections.append(dispatch_section(chosen))
+        sections.append(launch_section(chosen))
+        sections += kernel_sections(chosen)
+    sections += [_confirmed(walk), _open_questions(walk)]
+    return Note(
+        name=walk.op.name if walk.op else walk.entry.name if walk.entry else "",
+        kind=walk.op.kind if walk.op else walk.entry.kind if walk.entry else "",
+        source=walk.source,
+        summary=summary(walk, chosen),
+        sections=tuple(section for section in sections if section is not None),
+        kernels=len(chosen.kernels) if chosen else 0,
+        gaps=len(walk.gaps),
+    )
+
+
+def _chosen(walk: Walk, build: str) -> Implementation | None:
+    own = [one for one in walk.implementations if one.builds is None or build in one.builds]
+    # The device's own implementation says more than one that only shapes a result.
+    return next(iter(sorted(own or walk.implementations, key=lambda one: not one.launches)), None)
+
+
+def _path(walk: Walk, chosen: Implementation) -> NoteSection:
+    blocks: list[Block] = [path_diagram(walk, chosen)]
+    others = [one for one in walk.implementations if one is not chosen]
+    if others:
+        said = []
+        for one in others:
+            host = (code(one.host.name),) if one.host else ("a function that is not in this source",)
+            where = f" in the build for {', '.join(one.builds)}" if one.builds else ""
+            key = (code(one.key),) if one.key else ("every key",)
+            said.append(statement("Also implemented for ", *key, " by ", *host, f"{where}.", at=[one.registered_at]))
+        blocks.append(Statements(tuple(said)))
+    return NoteSection("path", "The path", tuple(blocks))
+
+
+def _confirmed(walk: Walk) -> NoteSection | None:
+    said = []
+    if walk.reference_kernel:
+        said.append(
+            statement("The reference kernel ", code(walk.reference_kernel), " has the same contract: ",
+                      code(f"opwalker verify {walk.reference_kernel}"), " builds and runs it.")
+        )  # fmt: skip
+    return NoteSection("confirmed", "Confirmed by", (Statements(tuple(said)),)) if said else None
+
+
+def _open_questions(walk: Walk) -> NoteSection:
+    if not walk.gaps:
+        return NoteSection("questions", "Open questions", (Statements((statement("None: every step was followed."),)),))
+    said = tuple(statement(f"{gap.kind}: ", code(gap.reason), at=[gap.span]) for gap in walk.gaps)
+    return NoteSection("questions", "Open questions", (Statements(said),))

@@ -1,0 +1,77 @@
+"""The way from Python to the kernels as a diagram.
+
+In: a walk and one of its implementations. Out: nodes and edges; the same function or kernel is one node however often
+the way passes it.
+"""
+
+from __future__ import annotations
+
+from opwalker.model.notes import Diagram, Edge, Node
+from opwalker.model.walk import Implementation, Span, Walk
+from opwalker.views.notes.launches import launch_groups
+
+#: Callers shown in a diagram; a note lists them all.
+CALLERS = 3
+
+
+class _Drawing:
+    def __init__(self) -> None:
+        self.nodes: dict[tuple[str, str], Node] = {}
+        self.edges: dict[Edge, None] = {}
+
+    def node(self, kind: str, label: str, at: Span | None = None) -> str:
+        key = (kind, label)
+        if key not in self.nodes:
+            self.nodes[key] = Node(f"n{len(self.nodes)}", kind, label, at)
+        return self.nodes[key].id
+
+    def edge(self, start: str, end: str, label: str = "") -> None:
+        if start != end:
+            self.edges[Edge(start, end, label)] = None
+
+
+def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
+    """The diagram of one implementation."""
+    drawing = _Drawing()
+    subject = walk.op.name if walk.op else walk.entry.name if walk.entry else ""
+    start = drawing.node("op", subject, chosen.registered_at)
+    wrappers = [ref for ref in walk.python if ref.depth == 0]
+    for ref in wrappers[:CALLERS]:
+        name = f"{ref.function or 'module level'} ({ref.file.rsplit('/', 1)[-1]})"
+        drawing.edge(drawing.node("python", name, Span(ref.file, ref.line, ref.line)), start, "calls")
+    if len(wrappers) > CALLERS:
+        drawing.edge(drawing.node("python", f"{len(wrappers) - CALLERS} more callers"), start, "call")
+    host = start
+    if chosen.host:
+        at = Span(chosen.host.file, chosen.host.line, chosen.host.end_line)
+        host = drawing.node("host", chosen.host.name, at)
+        drawing.edge(start, host, chosen.key or "")
+    before = host
+    for use in chosen.dispatch:
+        label = f"{use.macro} on {use.on}" if use.on else use.macro
+        node = drawing.node("dispatch", label, Span(use.file, use.line, use.line))
+        drawing.edge(before, node)
+        before = node
+    functions = {chosen.host.name if chosen.host else ""}
+    for group in launch_groups(chosen.launches):
+        last = before
+        for step in group.first.path[1:]:
+            if step.function in functions:
+                continue
+            node = drawing.node("host", step.function, Span(step.file, step.line, step.line))
+            drawing.edge(last, node)
+            last = node
+        known = f"{len(group.instances)} instances" if len(group.instances) > 1 else ""
+        label = known if group.complete else f"{len(group.instances)} known instances"
+        drawing.edge(last, drawing.node("kernel", group.first.kernel, group.first.kernel_at), label)
+    for end in chosen.terminals:
+        drawing.edge(host, drawing.node("end", end.name, Span(end.file, end.line, end.line)), end.kind)
+    return Diagram(tuple(drawing.nodes.values()), tuple(drawing.edges), _in_words(subject, chosen))
+
+
+def _in_words(subject: str, chosen: Implementation) -> str:
+    kernels = list(dict.fromkeys(launch.kernel for launch in chosen.launches))
+    ends = list(dict.fromkeys(end.name for end in chosen.terminals))
+    host = chosen.host.name if chosen.host else "a function that is not in this source"
+    to = ", ".join([*kernels, *ends]) or "no launch that was found"
+    return f"{subject} calls {host}, which leads to {to}"
