@@ -49,8 +49,8 @@ FENCED = {"tree_sitter": "facts", "clang": "facts", "torch": "views.verify"}
 #: What a start of the program must not import: each costs as much as a warm walk has to spare.
 LAZY = ("jinja2", "lark", "networkx", "pydantic", "pypi_simple", "requests", "rich", "torch", "tree_sitter")
 
-#: Hosts that an address may have: this machine's own, those that can never exist, and two publishers of texts.
-HOSTS = r"(?:127\.0\.0\.1|me:|[\w.-]+\.invalid\b|json-schema\.org/|www\.apache\.org/)"
+#: Hosts that an address may have: this machine's own, those that can never exist, and publishers of texts and formats.
+HOSTS = r"(?:127\.0\.0\.1|me:|[\w.-]+\.invalid\b|json-schema\.org/|www\.apache\.org/|www\.w3\.org/)"
 
 #: A path of one machine, or an address with any other host: a package index is the user's choice, never ours.
 MACHINE = re.compile(rf"(?<![\w.])/(?:work|farm|root|tmp/c)/|https?://(?=[\w])(?!{HOSTS})")
