@@ -100,7 +100,7 @@ class Session:
         from opwalker.link.index import Index
         from opwalker.views.build_side import build_view
 
-        builds = self.kept("builds", BuildFacts, self._read_builds, ("cmake", "toml", "py_builds"))
+        builds = self.builds
         folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
         index = Index(StoredFacts(self.store, self.producers["cpp"], self.text), tuple(folders))
         return Workbench(
@@ -110,6 +110,11 @@ class Session:
             self.options.defines,
             self.kept,
         )
+
+    @functools.cached_property
+    def builds(self) -> BuildFacts:
+        """What the build files say."""
+        return self.kept("builds", BuildFacts, self._read_builds, ("cmake", "toml", "py_builds"))
 
     def _read_builds(self) -> BuildFacts:
         from opwalker.facts.build_files import is_setup_script
@@ -144,16 +149,24 @@ class Session:
         (or with a name of that kind, and which files there are), or every file."""
         # The folder is part of the key as little as the time is: only what was read and what read it.
         about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
-        key = f"{question}|{about}|{self._state(languages)}|{_program()}"
-        blob = self.store.result(key)
-        if blob is not None:
-            try:
-                return msgspec.msgpack.decode(blob, type=kind)
-            except msgspec.MsgspecError:
-                pass
-        found = answer()
-        self.store.put_result(key, msgspec.msgpack.encode(found))
+        key = f"{question}|{about}|{self._state(languages)}"
+        found = self.recall(key, kind)
+        if found is None:
+            found = answer()
+            self.keep(key, found)
         return found
+
+    def recall(self, key: str, kind: type[T]) -> T | None:
+        """What this program's code has kept under a key, which says all that the answer depends on; or None."""
+        blob = self.store.result(f"{key}|{_program()}")
+        if blob is not None:
+            with contextlib.suppress(msgspec.MsgspecError):
+                return msgspec.msgpack.decode(blob, type=kind)
+        return None
+
+    def keep(self, key: str, answer: object) -> None:
+        """Keep an answer under a key."""
+        self.store.put_result(f"{key}|{_program()}", msgspec.msgpack.encode(answer))
 
     def _state(self, languages: tuple[str, ...]) -> str:
         """A digest of the contents that an answer depends on."""

@@ -65,14 +65,35 @@ def _chosen(op: Op, kind: str | None, namespace: str | None) -> bool:
     return namespace is None or op.name.startswith((f"{namespace}::", f"{namespace}."))
 
 
-def walk(options: Options, name: str, *, progress: Progress = None, say: Say = None) -> Walk:
-    """The walk of one op, file, function, class or kernel."""
-    return asked(
-        options,
-        progress,
-        say,
-        lambda session: session.kept(f"walk:{name}", Walk, lambda: _walk(session, name)),
-    )
+def walk(options: Options, name: str, *, clang: bool = False, progress: Progress = None, say: Say = None) -> Walk:
+    """The walk of one op, file, function, class or kernel; with ``clang``, what a compiler says of it beside it."""
+
+    def answer(session: Session) -> Walk:
+        found = session.kept(f"walk:{name}", Walk, lambda: _walk(session, name))
+        return _with_clang(session, found) if clang else found
+
+    return asked(options, progress, say, answer)
+
+
+def _with_clang(session: Session, found: Walk) -> Walk:
+    """A walk with a second opinion; where there is no clang, the walk as it is and a line about it."""
+    from opwalker.facts.clang_headers import find_headers
+    from opwalker.facts.clang_library import ClangMissing
+    from opwalker.source.compile_database import find_database
+    from opwalker.views.clang_report import with_clang
+    from opwalker.views.clang_units import Surroundings
+
+    root, options = session.root.path, session.options
+    database = find_database(root, session.say)
+    around = Surroundings(root, session.builds, database, find_headers(), options.defines)
+    told = session.progress and (lambda done, total: session.progress(done, total, "clang"))
+    try:
+        return with_clang(
+            found, session.workbench, around, lambda path: session.known[path][3], session, options.jobs, told
+        )
+    except ClangMissing as error:
+        session.say(f"no second opinion: {error}")
+        return found
 
 
 def _walk(session: Session, name: str) -> Walk:
@@ -244,5 +265,3 @@ def _dump_facts(session: Session, path: str | None) -> object:
         if blob is not None:
             out[extractor.kind] = msgspec.msgpack.decode(blob)
     return {"path": path, "facts": out}
-
-

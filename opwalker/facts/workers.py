@@ -296,7 +296,7 @@ class _Pool:
         if culprit not in left:
             self._false_starts += 1
             if self._false_starts >= _MOST_FALSE_STARTS:
-                raise InternalError(f"worker processes cannot be run: {_ended(status)}")
+                raise InternalError(f"worker processes cannot be run: {ended(status)}")
         else:
             left.remove(culprit)
             self._failures[culprit] += 1
@@ -331,10 +331,11 @@ def _timeout(job: Job) -> Problem:
 def _death(status: int | None, job: Job) -> Problem:
     if status == OUT_OF_MEMORY:
         return Problem("memory", f"needs more than {job.limits.memory >> 20} MiB to be read")
-    return Problem("worker-died", f"the process that read it {_ended(status)}")
+    return Problem("worker-died", f"the process that read it {ended(status)}")
 
 
-def _ended(status: int | None) -> str:
+def ended(status: int | None) -> str:
+    """How a process ended, in words, by its exit status."""
     if status is not None and status < 0:
         return f"was ended by {signal.Signals(-status).name}"
     return f"ended with status {status}"

@@ -232,7 +232,7 @@ def serve(
     """
     for other in others:
         other.close()
-    _settle(job.limits)
+    settle(job.limits)
     try:
         while True:
             numbers = array("I", connection.recv_bytes())
@@ -259,7 +259,7 @@ def _answer(numbers: Sequence[int], marks: int, job: Job, tasks: Sequence[FileEn
     return encode(done)
 
 
-def _settle(limits: Limits) -> None:
+def settle(limits: Limits) -> None:
     """Make this process one that may die: quiet, bounded, and the first to go when the machine runs out of memory."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError), open(os.devnull, "wb") as nothing:

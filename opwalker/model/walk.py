@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from opwalker.model.axis import Axis, AxisGiven, AxisOrigin
+from opwalker.model.clang import ClangReport
 from opwalker.model.host import (
     CheckFact,
     ContiguousFact,
@@ -53,6 +54,7 @@ __all__ = [
     "AxisOrigin",
     "BarrierFact",
     "CheckFact",
+    "ClangReport",
     "ConstexprFact",
     "ContiguousFact",
     "Dispatch",
@@ -119,7 +121,8 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The whole path of one op. Where what is walked is no op, ``op`` is None and ``entry`` stands in for it."""
+    """The whole path of one op. Where what is walked is no op, ``op`` is None and ``entry`` stands in for it.
+    ``clang`` is set where a second opinion was asked for."""
 
     format: int = field(default=1, kw_only=True)
     source: SourceInfo
@@ -133,6 +136,7 @@ class Walk:
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
     entry: Entry | None = None
+    clang: ClangReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,14 @@ def walk(
     instances: Annotated[
         bool, typer.Option("--instances", help="List every template instance of the launches.")
     ] = False,
+    clang: Annotated[
+        bool, typer.Option("--clang", help="Have clang read the units on the walk, and prove or contradict each edge.")
+    ] = False,
 ) -> None:
     """Walk an op from its Python callers to the kernels it launches."""
-    session.show(session.ask(lambda flow: flow.walk, op), instances=instances)
+    # Only what is asked for is passed on: a walk without it is the plain question.
+    settings = {"clang": True} if clang else {}
+    session.show(session.ask(lambda flow: flow.walk, op, **settings), instances=instances)
 
 
 @command("kernels", example="opwalker kernels _C::rms_norm --source vllm==0.30.0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from opwalker.model.walk import Entry, Implementation, Op, OpImpl, PythonRef, Walk
 from opwalker.serve.render import device, host
+from opwalker.serve.render.clang import clang_section
 from opwalker.serve.render.page import Group, Page, Row, Section, Spans, Step
 from opwalker.serve.render.page import Span as Piece
 from opwalker.serve.render.schema import schema_spans, written
@@ -23,6 +24,7 @@ def walk_page(walk: Walk, reading: Reading) -> Page:
             *_synchronisation(walk),
             *_patterns(walk),
             *(_fakes(walk.op) if walk.op else ()),
+            *clang_section(walk.clang),
             *gaps_section(walk.gaps),
         )
     )

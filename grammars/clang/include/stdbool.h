@@ -1,0 +1,10 @@
+/* Truth values as a C file asks for them. */
+#ifndef __OPWALKER_STDBOOL
+#define __OPWALKER_STDBOOL
+#ifndef __cplusplus
+#define bool _Bool
+#define true 1
+#define false 0
+#endif
+#define __bool_true_false_are_defined 1
+#endif

@@ -1,0 +1,174 @@
+"""What a compiler says: one translation unit as clang reads it, and the second opinion on a walk that comes of it.
+
+Paths are relative to the source root, with ``/``; a file outside of it is ``<name>``, relative to the include folder
+that it was found in. Lines are 1-based.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opwalker.model.places import Span
+
+#: What an edge of a walk can come to. ``ruled out`` is said of one of several candidates that opwalker lists, where
+#: clang takes another of them; ``contradicted`` of an edge that opwalker had no doubt about.
+PROVED = "proved"
+CONTRADICTED = "contradicted"
+RULED_OUT = "ruled out"
+NOT_CONFIRMED = "not confirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRequest:
+    """A translation unit to read: ``root`` is absolute, ``path`` relative to it; ``arguments`` are clang's own.
+
+    ``outside`` are absolute include folders that lie outside of the tree, longest first: files in them are named
+    relative to these.
+    """
+
+    root: str
+    path: str
+    arguments: tuple[str, ...]
+    outside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClangSymbol:
+    """A function that something refers to; all instances of a template are one.
+
+    ``usr`` is clang's name for it in every unit. ``file``/``line`` are its definition where the unit has one
+    (``defined``), else its declaration; ``here`` says that this lies in the tree.
+    """
+
+    name: str
+    usr: str
+    file: str
+    line: int
+    defined: bool
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClangFunction:
+    """A definition in the tree: its qualified name, the line of the name, and the lines that it begins and ends on."""
+
+    name: str
+    usr: str
+    file: str
+    line: int
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClangUse:
+    """A use of functions in the tree.
+
+    ``kind`` is ``call``, ``launch`` or ``name`` (the function is named, not called). ``line`` is where the name stands,
+    ``start_line`` where the expression begins: for a macro's text, where the macro is used. ``targets`` index
+    ``ClangUnit.symbols``. With ``dependent``, they are the candidates that clang has for a call whose arguments depend
+    on a template parameter. ``through`` is where the variable is declared that is called or launched.
+    """
+
+    kind: str
+    name: str
+    file: str
+    line: int
+    start_line: int
+    targets: tuple[int, ...] = ()
+    dependent: bool = False
+    through: tuple[str, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClangMacroUse:
+    """A macro that is used where the tree's own text names it, and the definition that held there."""
+
+    name: str
+    file: str
+    line: int
+    defined_file: str
+    defined_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClangMacro:
+    """A macro definition in the tree, in the order in which the unit meets them. ``words`` are the names in it."""
+
+    name: str
+    file: str
+    line: int
+    end_line: int
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClangUnit:
+    """A translation unit as clang reads it. ``missing`` are headers that were not found, as written; ``errors`` counts
+    all errors, ``first_errors`` shows some with their places. ``unread`` says why it could not be read at all.
+    ``cut`` says that not every instance of its templates was looked at."""
+
+    path: str
+    functions: tuple[ClangFunction, ...] = ()
+    symbols: tuple[ClangSymbol, ...] = ()
+    uses: tuple[ClangUse, ...] = ()
+    macro_uses: tuple[ClangMacroUse, ...] = ()
+    macros: tuple[ClangMacro, ...] = ()
+    lambdas: tuple[tuple[str, int], ...] = ()
+    errors: int = 0
+    first_errors: tuple[str, ...] = ()
+    error_lines: tuple[tuple[str, int], ...] = ()
+    missing: tuple[str, ...] = ()
+    seconds: float = 0.0
+    clang: str = ""
+    cut: bool = False
+    unread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitReport:
+    """A unit that was read for a second opinion. ``flags_from`` is the file that its flags come from."""
+
+    file: str
+    flags_from: str | None
+    seconds: float
+    errors: int = 0
+    missing: tuple[str, ...] = ()
+    first_errors: tuple[str, ...] = ()
+    unread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClangEdge:
+    """One edge of a walk and what clang says of it.
+
+    ``kind`` is ``registration``, ``call``, ``launch`` or ``dispatch``; ``what`` names its two ends; ``at`` is where it
+    stands. ``says`` is what clang finds there instead, or why it cannot tell; ``found_at`` where that is.
+    """
+
+    kind: str
+    what: str
+    at: Span
+    status: str
+    says: str | None = None
+    found_at: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClangReport:
+    """A second opinion on a walk: with which clang and headers, what was read, and each edge.
+
+    ``torch`` and ``cuda`` are the versions whose headers were found, None where none were; ``missing`` says in words
+    what was not there and what that costs.
+    """
+
+    clang: str
+    torch: str | None
+    cuda: str | None
+    units: tuple[UnitReport, ...]
+    edges: tuple[ClangEdge, ...]
+    proved: int
+    contradicted: int
+    ruled_out: int
+    not_confirmed: int
+    missing: tuple[str, ...] = ()
