@@ -40,6 +40,7 @@ class LaunchReader:
             (parts[0], parts[1], parts[2] or "0", parts[3] or "0"),
             fact.arguments,
             fact.block,
+            tuple((span,) for span in fact.configuration[:3]),
             body.expanded.full.find("<<<", fact.kernel[1]),
         )
 
@@ -52,25 +53,29 @@ class LaunchReader:
         rest = call.arguments
         passed: tuple[Span2, ...] | None = None
         grid = block = shared = stream = None
+        extents: tuple[tuple[Span2, ...], ...] = ()
         if form == "kernel-grid-block-args-shared-stream" and len(rest) >= 3:
             grid, block = self._extent(body, rest[1], 0), self._extent(body, rest[2], 1)
             shared = body.written(rest[4]) if len(rest) > 4 else "0"
             stream = body.written(rest[5]) if len(rest) > 5 else "0"
+            extents = (rest[1:2], rest[2:3], rest[4:5])
         elif form == "kernel-grid-block-shared-stream" and len(rest) >= 5:
             grid, block = self._extent(body, rest[1], 0), self._extent(body, rest[2], 1)
             shared, stream = body.written(rest[3]), body.written(rest[4])
             passed = rest[5:]
+            extents = (rest[1:2], rest[2:3], rest[3:4])
         elif form == "driver" and len(rest) >= 9:
             grid = ", ".join(body.written(s) for s in rest[1:4])
             block = ", ".join(body.written(s) for s in rest[4:7])
             shared, stream = body.written(rest[7]), body.written(rest[8])
+            extents = (rest[1:4], rest[4:7], rest[7:8])
         elif form == "config":
-            grid, block, shared, stream = self._config(body, rest[0])
+            (grid, block, shared, stream), extents = self._config(body, rest[0])
             if call.simple == "cudaLaunchKernelEx":
                 passed = rest[2:]
                 if any("..." in body.text(s) for s in passed):
                     passed = None
-        return self._site(frame, body, kernel, style, (grid, block, shared, stream), passed, call.block)
+        return self._site(frame, body, kernel, style, (grid, block, shared, stream), passed, call.block, extents)
 
     def _extent(self, body: Body, span: Span2, position: int) -> str:
         """A grid or block as a reader wants it: the declaration of a ``dim3`` variable, otherwise the expression."""
@@ -88,15 +93,18 @@ class LaunchReader:
                     return f"{declared}{value}" if value else declared
         return written
 
-    def _config(self, body: Body, span: Span2) -> tuple[str | None, str | None, str | None, str | None]:
-        """The fields of a launch configuration object, from its assignments or its initialiser."""
+    def _config(self, body: Body, span: Span2) -> tuple[tuple[str | None, ...], tuple[tuple[Span2, ...], ...]]:
+        """The fields of a launch configuration object, from its assignments or its initialiser, and where the first
+        three stand."""
         name = body.text(span).lstrip("&* ")
         out: dict[str, str] = {}
+        spans_of: dict[str, tuple[Span2, ...]] = {}
         for assign in body.assigns_at(name, span[0]):
             match = re.fullmatch(rf"{re.escape(name)}\s*(?:\.|->)\s*(\w+)(?:\.(\w))?", assign.target)
             if match:
                 field = match.group(1)
                 value = body.written(assign.value)
+                spans_of[field] = (*spans_of.get(field, ()), assign.value) if match.group(2) else (assign.value,)
                 if match.group(2):
                     value = (
                         f"{out[field]}, {match.group(2)} = {value}" if field in out else f"{match.group(2)} = {value}"
@@ -111,16 +119,18 @@ class LaunchReader:
                 named = re.match(r"\.(\w+)\s*=\s*(.*)", text, re.DOTALL)
                 if named:
                     out.setdefault(named.group(1), named.group(2))
+                    begin = piece[0] + body.expanded.full[piece[0] : piece[1]].index("=") + 1
+                    spans_of.setdefault(named.group(1), ((begin, piece[1]),))
                 elif number < 4 and text:
-                    out.setdefault(("gridDim", "blockDim", "dynamicSmemBytes", "stream")[number], body.written(piece))
+                    field = ("gridDim", "blockDim", "dynamicSmemBytes", "stream")[number]
+                    out.setdefault(field, body.written(piece))
+                    spans_of.setdefault(field, (piece,))
         if not out:
-            return None, None, None, None
-        return (
-            out.get("gridDim"),
-            out.get("blockDim"),
-            out.get("dynamicSmemBytes", out.get("sharedMemBytes", "0")),
-            out.get("stream", out.get("hStream", "0")),
-        )
+            return (None, None, None, None), ()
+        shared = "dynamicSmemBytes" if "dynamicSmemBytes" in out else "sharedMemBytes"
+        stream = out.get("stream", out.get("hStream", "0"))
+        texts = (out.get("gridDim"), out.get("blockDim"), out.get(shared, "0"), stream)
+        return texts, tuple(spans_of.get(field, ()) for field in ("gridDim", "blockDim", shared))
 
     def _site(
         self,
@@ -131,6 +141,7 @@ class LaunchReader:
         configuration: tuple[str | None, str | None, str | None, str | None],
         passed: tuple[Span2, ...] | None,
         block: int,
+        extents: tuple[tuple[Span2, ...], ...] = (),
         operator: int = -1,
     ) -> LaunchSite | Terminal | Gap | None:
         found = self._kernels.kernels(body, kernel, frame, passed)
@@ -182,6 +193,8 @@ class LaunchReader:
             tuple(e.name for e in chain),
             arguments,
             _under(body, block),
+            extents,
+            anchor,
         )
 
     @staticmethod

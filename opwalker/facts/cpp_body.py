@@ -11,13 +11,14 @@ from bisect import bisect_right
 from functools import lru_cache
 
 from opwalker import resources
-from opwalker.facts.cpp_brackets import split_commas
+from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.facts.cpp_heads import parse_parameters
 from opwalker.model.body import (
     AssignFact,
     Block,
     BodyFacts,
     CallFact,
+    ExitFact,
     LambdaFact,
     LaunchFact,
     LocalFact,
@@ -124,7 +125,14 @@ class _Reader:
                 if n.child_by_field_name("consequence") and n.child_by_field_name("alternative")
             ),
             errors=tuple(self._span(n) for n in self._nodes("error")),
+            exits=tuple(self._exit(n) for n in self._nodes("exit")),
         )
+
+    def _exit(self, node) -> ExitFact:
+        value = next((c for c in node.named_children if c.type != "comment"), None)
+        start, end = self._span(node)
+        kind, block = node.type.removesuffix("_statement"), self._block(node.start_byte)
+        return ExitFact(kind, start, end, self._span(value) if value is not None else None, block)
 
     def _read_blocks(self) -> None:
         found: list[tuple[int, int, str, Span2 | None]] = []
@@ -373,7 +381,7 @@ class _Reader:
 def argument_spans(text: str, span: Span2) -> tuple[Span2, ...]:
     """The arguments inside the parentheses or braces that ``span`` covers, each without surrounding blanks."""
     start, end = span
-    if end - start < 2 or text[start] not in "({":
+    if end - start < 2 or text[start] not in "({" or match_bracket(text, start, end) != end:
         return (span,)
     out = []
     for a, b in split_commas(text, start + 1, end - 1):

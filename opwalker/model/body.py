@@ -88,6 +88,18 @@ class LambdaFact:
 
 
 @dataclass(frozen=True, slots=True)
+class ExitFact:
+    """A statement that leaves the function (or lambda) that it stands in: ``kind`` is ``return`` or ``throw``;
+    ``value`` spans what is returned or thrown, None for nothing."""
+
+    kind: str
+    start: int
+    end: int
+    value: Span2 | None
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
 class BodyFacts:
     """Everything read from one body. ``errors`` are spans that the parser could not read."""
 
@@ -101,3 +113,4 @@ class BodyFacts:
     asm: tuple[Span2, ...] = ()
     ternaries: tuple[tuple[Span2, Span2, Span2], ...] = ()
     errors: tuple[Span2, ...] = ()
+    exits: tuple[ExitFact, ...] = ()

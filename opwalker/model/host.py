@@ -32,12 +32,20 @@ class SizeFact:
 
 @dataclass(frozen=True, slots=True)
 class CheckFact:
-    """A check at the start of the work: the macro, what it demands, and what it says when that does not hold."""
+    """A check at the start of the work: the macro, what it demands, and what it says when that does not hold.
+
+    ``words`` are the condition in words, None where its code is the best that can be shown. Where nothing but a branch
+    leads to it (``else { CHECK(false) }``, ``if (bad) throw …``) they say what leads around it. ``under`` are the
+    conditions that the check itself stands under, in words, outermost first; ``via`` the macro whose use brings it.
+    """
 
     kind: str
     condition: str
     message: str | None
     line: int
+    words: str | None = None
+    under: tuple[str, ...] = ()
+    via: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

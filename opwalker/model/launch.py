@@ -39,10 +39,45 @@ class UnderFact:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseFact:
+    """One of several values that something can have: ``under`` which conditions, in words; none for what is left."""
+
+    under: tuple[str, ...]
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedValue:
+    """A name in a resolved expression, and what it holds (``num_tokens``: ``slot_mapping.size(0)``). Where that depends
+    on conditions, ``cases`` list them in order: the first one that holds counts."""
+
+    name: str
+    value: str
+    cases: tuple[CaseFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchAttribute:
+    """An attribute of a launch: its identifier, its value as written, the line, and the conditions it stands under."""
+
+    id: str
+    value: str | None
+    line: int
+    under: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A kernel launch. ``file``/``line`` are where its text stands (in a macro body: there); ``used_at`` where the
     outermost macro that holds it is used; ``macros`` the macros between, outermost first; ``under`` the conditions that
-    the launching function itself tests before it, outermost first; ``axes`` why its instances are what they are."""
+    the launching function itself tests before it, outermost first; ``axes`` why its instances are what they are.
+
+    ``grid_resolved``, ``block_resolved`` and ``shared_resolved`` are those expressions with their names followed back
+    to sizes, parameters and constants (components that are 1 at the end left out); ``names`` says what the names that
+    are left hold; integer casts are not shown. Where an extent depends on conditions, its ``…_cases`` list them in
+    order: the first one that holds counts. ``shared_opt_in`` are calls that set an attribute of the kernel, as for more
+    dynamic shared memory.
+    """
 
     kernel: str
     file: str
@@ -64,3 +99,13 @@ class Launch:
     why_incomplete: str | None = None
     kernel_at: Span | None = None
     axes: tuple[Axis, ...] = ()
+    grid_resolved: str | None = None
+    block_resolved: str | None = None
+    shared_resolved: str | None = None
+    grid_cases: tuple[CaseFact, ...] = ()
+    block_cases: tuple[CaseFact, ...] = ()
+    shared_cases: tuple[CaseFact, ...] = ()
+    names: tuple[NamedValue, ...] = ()
+    shared_opt_in: tuple[LaunchAttribute, ...] = ()
+    attributes: tuple[LaunchAttribute, ...] = ()
+    cooperative: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from opwalker.model.body import Span2
 from opwalker.model.cpp import Function
 from opwalker.model.walk import Gap, PathStep, Terminal
 
@@ -54,7 +55,9 @@ class KernelRef:
 @dataclass(frozen=True, slots=True)
 class LaunchSite:
     """One launch in the source. ``place`` is where its text stands; ``used_at`` the use of the outermost macro around
-    it, None when there is none. ``expression`` is the kernel as written; ``kernels`` what it can mean."""
+    it, None when there is none. ``expression`` is the kernel as written; ``kernels`` what it can mean. ``extents`` are
+    where grid, block and shared memory stand in the expanded body that launches, each with its components; ``at`` is
+    the offset of the kernel's name there."""
 
     kernels: tuple[KernelRef, ...]
     expression: str
@@ -70,6 +73,8 @@ class LaunchSite:
     macros: tuple[str, ...]
     template_arguments: tuple[str, ...] = ()
     under: tuple[tuple[str, int], ...] = ()
+    extents: tuple[tuple[Span2, ...], ...] = ()
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

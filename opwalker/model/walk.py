@@ -25,8 +25,11 @@ from opwalker.model.kernel import (
     TextFact,
 )
 from opwalker.model.launch import (
+    CaseFact,
     Dispatch,
     Launch,
+    LaunchAttribute,
+    NamedValue,
     PathStep,
     UnderFact,
 )
@@ -53,6 +56,7 @@ __all__ = [
     "AxisGiven",
     "AxisOrigin",
     "BarrierFact",
+    "CaseFact",
     "CheckFact",
     "ClangReport",
     "ConstexprFact",
@@ -68,6 +72,8 @@ __all__ = [
     "KernelEntry",
     "KernelsResult",
     "Launch",
+    "LaunchAttribute",
+    "NamedValue",
     "Op",
     "OpDef",
     "OpImpl",

@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.macros import KNOWN
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.model.body import CallFact, LocalFact
 from opwalker.model.walk import (
-    CheckFact,
     ContiguousFact,
     GuardFact,
     Host,
@@ -22,6 +20,7 @@ from opwalker.model.walk import (
     SizeFact,
     StreamFact,
 )
+from opwalker.views.checks import checks_of
 from opwalker.views.ops import shown_condition, signature_text
 from opwalker.views.shapes import ShapeReader
 
@@ -30,16 +29,6 @@ _SIZE = re.compile(
 )
 _NO_SIZE = re.compile(r"\bdim3\b|Tensor\b|\bstring\b|_t\s*\*|\bbool\b")
 _STRIDE = re.compile(r"(?:\.|->)\s*(?:stride|strides|sym_stride|sym_strides)\s*\(")
-_CHECK = re.compile(
-    r"(?:STD_)?TORCH_(?:CHECK\w*|INTERNAL_ASSERT\w*)|TVM_FFI_(?:I?CHECK\w*)|AT_ASSERT\w*|C10_CUDA_CHECK|AT_CUDA_CHECK|assert|"
-    r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z"
-)
-#: Checks that compare their first two arguments.
-_COMPARED = re.compile(r"_(EQ|NE|LT|LE|GT|GE)\Z")
-_COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
-_NO_CHECK = re.compile(
-    r"(?:C10|AT|STD)_\w*(?:CUDA|HIP)\w*_CHECK\w*|\w*KERNEL_LAUNCH_CHECK|CUDA_?CHECK\w*|HIP_?CHECK\w*|check_\w+"
-)
 _GUARD = re.compile(
     r"(?:Optional)?(?:CUDA|HIP|Device|Stream|HIPMasquerading|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z|\w*Guard\Z"
 )
@@ -81,7 +70,7 @@ def body_facts(body: Body) -> dict[str, tuple]:
     return {
         "sizes": tuple(_sizes(body, _SIZE, _STRIDE)),
         "strides": tuple(_sizes(body, _STRIDE, None)),
-        "checks": tuple(_checks(body)),
+        "checks": checks_of(body),
         "guards": tuple(_guards(body)),
         "streams": tuple(_streams(body)),
         "contiguous_calls": tuple(_contiguous(body)),
@@ -109,28 +98,6 @@ def _sizes(body: Body, pattern: re.Pattern[str], unless: re.Pattern[str] | None)
 def _value(body: Body, local: LocalFact) -> str:
     text = body.written(local.value)
     return text[1:-1].strip() if text[:1] in "({" and text[-1:] in ")}" else text
-
-
-def _checks(body: Body) -> list[CheckFact]:
-    out: dict[tuple, CheckFact] = {}
-    for call in body.facts.calls:
-        if (
-            call.receiver is not None
-            or not _CHECK.match(call.simple)
-            or _NO_CHECK.match(call.simple)
-            or not call.arguments
-            or body.expanded.origin(call.start)[0] == KNOWN
-        ):
-            continue  # what a library's own macro checks inside is no statement of this function
-        condition = body.written(call.arguments[0])
-        rest = call.arguments[1:]
-        compared = _COMPARED.search(call.simple)
-        if compared and rest:
-            condition, rest = f"{condition} {_COMPARISONS[compared[1]]} {body.written(rest[0])}", rest[1:]
-        message = ", ".join(body.written(a) for a in rest) or None
-        line = body.use_line(call.start)
-        out.setdefault((call.simple, condition, line), CheckFact(call.simple, condition, message, line))
-    return list(out.values())
 
 
 def _guards(body: Body) -> list[GuardFact]:

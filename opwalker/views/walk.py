@@ -33,8 +33,10 @@ from opwalker.views.axes import axes_of
 from opwalker.views.dispatch import dispatches
 from opwalker.views.host import body_facts, read_host
 from opwalker.views.kernel import read_kernel
+from opwalker.views.launch_values import configuration
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
 from opwalker.views.ownership import is_allocation, ownership_of
+from opwalker.views.way import Way
 
 
 class WalkView:
@@ -159,7 +161,10 @@ class WalkView:
     def _filled(self, base: Implementation, unit: Unit, reach: Reach, body: Body, root: str) -> Implementation:
         """An implementation with what was reached from it."""
         self.entered.update((path, function.offset) for path, function, _ in reach.functions)
-        launches = self.launches_of(reach)
+        way = Way(self._workbench, unit, reach, body, root)
+        launches = [
+            replace(launch, **configuration(way, site)) for site in reach.launches for launch in self._launches(site)
+        ]
         kernels: dict[tuple[str, int], Kernel] = {}
         for site in reach.launches:
             for reference in site.kernels:

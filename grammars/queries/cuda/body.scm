@@ -24,6 +24,9 @@
 
 (return_statement (_) @returned)
 
+(return_statement) @exit
+(throw_statement) @exit
+
 (if_statement) @if
 
 (case_statement) @case

@@ -5,6 +5,7 @@ from __future__ import annotations
 from opwalker.model.walk import Kernel, Launch, PathStep, Terminal
 from opwalker.serve.render.axes import axis_rows
 from opwalker.serve.render.host import none_found, parameter_row
+from opwalker.serve.render.launch import configuration_groups
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.words import Reading, at, certainty, line_mark, listed, place, titled, under
 
@@ -19,16 +20,7 @@ def launch_step(launch: Launch, reading: Reading) -> Step:
         (place(launch.file, launch.line),),
         listed([(launch.style, "quiet"), certainty(launch.certainty), *under(launch.condition)]),
     )
-    groups = [
-        Group(label, (Row((((value, ""),),)),))
-        for label, value in (
-            ("grid", launch.grid),
-            ("block", launch.block),
-            ("shared memory", launch.shared),
-            ("stream", launch.stream),
-        )
-        if value
-    ]
+    groups = configuration_groups(launch)
     if launch.macros:
         groups.append(Group("in macro", (Row((listed(((macro, "name") for macro in launch.macros), " →"),)),)))
     if launch.used_at:

@@ -84,8 +84,19 @@ def _size(fact: SizeFact) -> Row:
 
 
 def _check(fact: CheckFact) -> Row:
-    text: list[tuple[str, str]] = [(fact.kind, "step"), ("(", ""), (fact.condition, ""), (")", "")]
-    return Row((line_mark(fact.line), tuple(text), ((fact.message, "quiet"),) if fact.message else ()))
+    """What is demanded, in words where there are some; then where that counts, which macro says so, and its message."""
+    source = f"{fact.kind} in {fact.via}" if fact.via else fact.kind
+    if fact.words:
+        said: list[tuple[str, str]] = [(fact.words, "")]
+    else:
+        said = [(fact.kind, "step"), ("(", ""), (fact.condition, ""), (")", "")]
+        source = f"in {fact.via}" if fact.via else ""
+    if fact.under:
+        said.append((f"  where {' and '.join(fact.under)}", "quiet"))
+    message: Spans = ((fact.message, "quiet"),) if fact.message else ()
+    cells = [line_mark(fact.line), tuple(said)]
+    cells += [cell for cell in ((((source, "step"),) if source else ()), message) if cell]
+    return Row(tuple(cells))
 
 
 def _guard(fact: GuardFact) -> Row:

@@ -1,0 +1,222 @@
+"""What holds where a statement stands: the conditions of the branches around it, as expressions.
+
+In: a body. Out: ``Guard`` lists, outermost first. A loop and a lambda say nothing about values; whether a condition can
+hold at all is not judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opwalker.expand.bodies import Body
+from opwalker.model.body import Block
+from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression
+
+_ELSE_IF = re.compile(r"else\s+if\b")
+_LABEL_ALONE = re.compile(r"\s*(?:case\b[^{};]*|default\s*):\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition that holds in a branch. ``offset`` is where it is tested, ``own`` whether the function itself writes
+    it and no macro does."""
+
+    condition: Expr
+    offset: int
+    own: bool
+
+
+class Branches:
+    """The branches of one body."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self._blocks = body.facts.blocks
+
+    def chain(self, number: int) -> list[int]:
+        """A block and those around it, outermost first; nothing for -1."""
+        out: list[int] = []
+        while number >= 0:
+            out.append(number)
+            number = self._blocks[number].parent
+        return out[::-1]
+
+    def holds(self, number: int, offset: int) -> bool:
+        """Whether an offset lies in a block (-1: the whole body)."""
+        return number < 0 or self._blocks[number].start <= offset < self._blocks[number].end
+
+    def innermost(self, offset: int) -> int:
+        """The innermost block around an offset, -1 for none."""
+        found = -1
+        for number, block in enumerate(self._blocks):
+            if block.start <= offset < block.end:
+                found = number
+        return found
+
+    def together(self, one: int, other: int) -> bool:
+        """Whether two blocks can both run in one pass: they lie in no two branches of one choice."""
+        first, second = self.chain(one), self.chain(other)
+        for a in first:
+            for b in second:
+                if a == b or self._blocks[a].parent != self._blocks[b].parent:
+                    continue
+                kinds = {self._blocks[a].kind.split(" ")[0], self._blocks[b].kind.split(" ")[0]}
+                if kinds == {"case"}:
+                    return False
+                if kinds == {"if", "else"} and self._blocks[a].condition == self._blocks[b].condition:
+                    return False
+        return True
+
+    def around(self, number: int, outer: int = -1) -> tuple[Guard, ...]:
+        """What holds in a block, as far as it is tested inside the block ``outer``."""
+        out: list[Guard] = []
+        for inner in self.chain(number):
+            if self.holds(inner, self._blocks[outer].start) if outer >= 0 else False:
+                continue
+            guard = self._guard(inner)
+            if guard is not None:
+                out.append(guard)
+        return tuple(out)
+
+    def loops(self, number: int, outer: int = -1) -> bool:
+        """Whether a loop or lambda lies between a block and the block ``outer`` around it."""
+        skip = set(self.chain(outer))
+        return any(self._blocks[b].kind in ("loop", "lambda") for b in self.chain(number) if b not in skip)
+
+    def failed(self, number: int) -> tuple[tuple[Expr, ...], int]:
+        """For the last branch of a chain: what would have led into another one, and the block around the chain.
+
+        ``if (a) … else if (b) … else HERE`` gives ``(a, b)``; a ``default`` its switch's cases; ``if (a) HERE`` gives
+        ``(!a,)``. Without a condition the first part is empty.
+        """
+        if number < 0:
+            return (), -1
+        block = self._blocks[number]
+        if block.kind.startswith("else"):
+            conditions: list[Expr] = []
+            while block.kind.startswith("else"):
+                conditions.insert(0, self._condition(block))
+                parent = block.parent
+                number, block = (
+                    (parent, self._blocks[parent]) if self._continues(parent) else (parent, Block("", 0, 0, None, -1))
+                )
+            return tuple(conditions), number
+        if block.kind == "case":
+            switch = self._switch(number)
+            if switch < 0:
+                return (), block.parent
+            if block.condition is None:
+                return tuple(self._tests(switch, number)), self._blocks[switch].parent
+            guard = self._guard(number)
+            return ((negated(guard.condition),) if guard else ()), self._blocks[switch].parent
+        if block.kind.startswith("if"):
+            return (negated(self._condition(block)),), block.parent
+        return (), number
+
+    def _continues(self, number: int) -> bool:
+        """Whether a block is an ``else`` that only holds the next ``if`` of its chain."""
+        if number < 0 or not self._blocks[number].kind.startswith("else"):
+            return False
+        return bool(_ELSE_IF.match(self._body.expanded.full, self._blocks[number].start))
+
+    def _condition(self, block: Block) -> Expr:
+        if block.condition is None:
+            return Expr("raw", "")
+        written = parse_expression(self._body.written(block.condition).strip())
+        return written if written.kind != "raw" else parse_expression(self._body.text(block.condition).strip())
+
+    def _guard(self, number: int) -> Guard | None:
+        block = self._blocks[number]
+        if block.kind == "case":
+            return self._case_guard(number)
+        if block.kind not in ("if", "else", "if constexpr", "else constexpr") or block.condition is None:
+            return None
+        condition = self._condition(block)
+        if block.kind.startswith("else"):
+            condition = negated(condition)
+        return Guard(condition, block.condition[0], self._own(block))
+
+    def _case_guard(self, number: int) -> Guard | None:
+        block, switch = self._blocks[number], self._switch(number)
+        if switch < 0 or self._blocks[switch].condition is None:
+            return None
+        at = (block.condition or self._blocks[switch].condition)[0]
+        if block.condition is None:
+            tests = self._tests(switch, number)
+            return Guard(negated(_any(tests)), at, self._own(block)) if tests else None
+        tests = [self._test(switch, label) for label in (*self._fallen(switch, number), number)]
+        return Guard(_any(tests), at, self._own(block))
+
+    def _switch(self, number: int) -> int:
+        parent = self._blocks[number].parent
+        while parent >= 0 and self._blocks[parent].kind != "switch":
+            if self._blocks[parent].kind in ("loop", "lambda"):
+                return -1
+            parent = self._blocks[parent].parent
+        return parent
+
+    def _tests(self, switch: int, without: int) -> list[Expr]:
+        """The tests of all labels of a switch."""
+        return [
+            self._test(switch, number)
+            for number, block in enumerate(self._blocks)
+            if block.kind == "case" and block.condition is not None and number != without
+            if self._switch(number) == switch
+        ]
+
+    def _test(self, switch: int, label: int) -> Expr:
+        value = parse_expression(self._body.text(self._blocks[label].condition))
+        return Expr("binary", "==", (self._condition(self._blocks[switch]), value))
+
+    def _fallen(self, switch: int, number: int) -> list[int]:
+        """Labels directly above a case, with no statement of their own."""
+        full = self._body.expanded.full
+        out: list[int] = []
+        for other in range(number - 1, -1, -1):
+            block = self._blocks[other]
+            if block.kind != "case" or self._switch(other) != switch:
+                continue
+            if block.condition is None or not _LABEL_ALONE.match(full[block.start : block.end]):
+                break
+            out.insert(0, other)
+        return out
+
+    def _own(self, block: Block) -> bool:
+        if block.condition is None:
+            return not self._body.expanded.origin(block.start)[2]
+        origin = self._body.expanded.origin
+        return not origin(block.condition[0])[2] and not origin(block.start)[2]
+
+
+def needed(guards: Sequence[Guard]) -> list[Guard]:
+    """The guards without those that a later one says more exactly: ``n != 1`` beside ``n == 2``."""
+    equal = {
+        print_expression(part)
+        for guard in guards
+        for part in (guard.condition.parts[:1] if guard.condition.text == "==" else ())
+    }
+    return [
+        guard
+        for guard in guards
+        if guard.condition.kind != "raw"
+        and not (
+            guard.condition.kind == "binary"
+            and guard.condition.text == "!="
+            and print_expression(guard.condition.parts[0]) in equal
+            and guard.condition.parts[1].kind in ("number", "name")
+        )
+    ]
+
+
+def _any(tests: list[Expr]) -> Expr:
+    out = tests[0]
+    for test in tests[1:]:
+        out = Expr("binary", "||", (out, test))
+    return out
+
+
+def any_of(tests: tuple[Expr, ...]) -> Expr:
+    """The condition that one of several holds."""
+    return _any(list(tests))

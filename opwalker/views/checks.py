@@ -1,0 +1,147 @@
+"""Checks of a body: what each one demands, in code and in words, and the conditions that it stands under.
+
+In: a body. Out: ``CheckFact`` in source order: check macros, ``throw``, and branches that always raise. A branch that
+raises demands the condition that leads around it: ``if (n % 4) throw …`` demands ``n % 4 == 0``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.macros import KNOWN
+from opwalker.model.body import CallFact, ExitFact
+from opwalker.model.walk import CheckFact
+from opwalker.notation.check_words import in_words, said
+from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
+from opwalker.views.branches import Branches, any_of, needed
+
+_CHECK = re.compile(
+    r"(?:STD_)?TORCH_(?:CHECK\w*|INTERNAL_ASSERT\w*)|TVM_FFI_(?:I?CHECK\w*)|AT_ASSERT\w*|C10_CUDA_CHECK|AT_CUDA_CHECK|assert|"
+    r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z"
+)
+#: Checks that compare their first two arguments.
+_COMPARED = re.compile(r"_(EQ|NE|LT|LE|GT|GE)\Z")
+_COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+_NO_CHECK = re.compile(
+    r"(?:C10|AT|STD)_\w*(?:CUDA|HIP)\w*_CHECK\w*|\w*KERNEL_LAUNCH_CHECK|CUDA_?CHECK\w*|HIP_?CHECK\w*|check_\w+"
+)
+#: Calls that raise whatever they are given.
+_RAISE = re.compile(r"TVM_FFI_THROW|AT_ERROR|TORCH_ERROR|(?:std::)?(?:abort|terminate)")
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_NEVER = ("false", "0")
+
+
+def checks_of(body: Body) -> tuple[CheckFact, ...]:
+    """Every check of a body. Several that say the same at one place (copies that a macro makes) are one."""
+    branches = Branches(body)
+    found: dict[tuple, CheckFact] = {}
+    for _, fact in sorted(_facts(body, branches), key=lambda pair: pair[0]):
+        key = (fact.kind, fact.condition, fact.message, fact.words, fact.line)
+        held = found.get(key)
+        if held is not None and held.under != fact.under:
+            common = tuple(text for text in held.under if text in fact.under)
+            fact = CheckFact(fact.kind, fact.condition, fact.message, fact.line, fact.words, common, fact.via)
+        found[key] = fact
+    return tuple(found.values())
+
+
+def raises(body: Body) -> Iterator[tuple[int, str]]:
+    """Where a body can raise: ``(offset, what)`` of each throw and each check that raises."""
+    for exit_ in body.facts.exits:
+        if exit_.kind == "throw":
+            yield exit_.start, _thrown(body, exit_)
+    for call in body.facts.calls:
+        if (_is_check(body, call) and call.simple != "assert") or _RAISE.fullmatch(call.name):
+            yield call.start, call.simple
+
+
+def _is_check(body: Body, call: CallFact) -> bool:
+    # What a library's own macro checks inside is no statement of this function.
+    return (
+        call.receiver is None
+        and bool(_CHECK.match(call.simple))
+        and not _NO_CHECK.match(call.simple)
+        and bool(call.arguments)
+        and body.expanded.origin(call.start)[0] != KNOWN
+    )
+
+
+def _facts(body: Body, branches: Branches) -> Iterator[tuple[int, CheckFact]]:
+    for call in body.facts.calls:
+        if _is_check(body, call):
+            yield call.start, _check(body, branches, call)
+        elif _RAISE.fullmatch(call.name) and body.expanded.origin(call.start)[0] != KNOWN:
+            message = _message_behind(body, call.end) or (", ".join(body.written(a) for a in call.arguments) or None)
+            yield call.start, _raising(body, branches, call.simple, message, call.start, call.block)
+    for exit_ in body.facts.exits:
+        if exit_.kind == "throw" and body.expanded.origin(exit_.start)[0] != KNOWN and exit_.value is not None:
+            texts = _STRINGS.findall(body.written(exit_.value))
+            kind = f"throw {_thrown(body, exit_)}"
+            message = " ".join(texts) or None
+            yield exit_.start, _raising(body, branches, kind, message, exit_.start, exit_.block)
+
+
+def _thrown(body: Body, exit_: ExitFact) -> str:
+    text = body.written(exit_.value) if exit_.value else ""
+    return re.split(r"[({]", text, maxsplit=1)[0].strip()
+
+
+def _check(body: Body, branches: Branches, call: CallFact) -> CheckFact:
+    condition = body.written(call.arguments[0])
+    meant = body.text(call.arguments[0])
+    rest = call.arguments[1:]
+    compared = _COMPARED.search(call.simple)
+    if compared and rest:
+        operator = _COMPARISONS[compared[1]]
+        condition, meant = f"{condition} {operator} {body.written(rest[0])}", f"{meant} {operator} {body.text(rest[0])}"
+        rest = rest[1:]
+    message = ", ".join(body.written(a) for a in rest) or _message_behind(body, call.end)
+    expr = parse_expression(meant)
+    if print_expression(expr) in _NEVER:
+        return _raising(body, branches, call.simple, message, call.start, call.block, condition)
+    under = _under(branches, call.block, -1)
+    line = body.use_line(call.start)
+    return CheckFact(call.simple, condition, message, line, in_words(expr), under, _via(body, call.start, call.simple))
+
+
+def _raising(
+    body: Body,
+    branches: Branches,
+    kind: str,
+    message: str | None,
+    offset: int,
+    block: int,
+    condition: str | None = None,
+) -> CheckFact:
+    """A place that always raises: what it demands is what leads around it."""
+    needed, outer = branches.failed(block)
+    words = None
+    demanded: Expr | None = any_of(needed) if needed else None
+    if demanded is not None and all(one.kind != "raw" for one in needed):
+        words = said(demanded)
+    code = condition if condition is not None else print_expression(demanded) if demanded is not None else "false"
+    under = _under(branches, outer, -1)
+    return CheckFact(kind, code, message, body.use_line(offset), words, under, _via(body, offset, kind))
+
+
+def _under(branches: Branches, block: int, outer: int) -> tuple[str, ...]:
+    """What holds around a check, in words; what only a macro tests belongs to its dispatch."""
+    return tuple(dict.fromkeys(said(guard.condition) for guard in needed(branches.around(block, outer))))
+
+
+def _via(body: Body, offset: int, kind: str) -> str | None:
+    """The macro whose use makes the check, where it is not the check itself."""
+    chain = body.expanded.chain(body.expanded.origin(offset)[2])
+    return chain[0].name if chain and chain[0].name != kind else None
+
+
+def _message_behind(body: Body, end: int) -> str | None:
+    """The strings that are streamed into a check: ``CHECK(x) << "wrong";``."""
+    full = body.expanded.full
+    if not full[end : end + 4].lstrip().startswith("<<"):
+        return None
+    stop = full.find(";", end)
+    texts = _STRINGS.findall(full[end : stop if stop >= 0 else end])
+    return " ".join(texts) or None

@@ -1,0 +1,216 @@
+"""Launch configurations with their names followed back to sizes, and what else is set for a launch.
+
+In: a launch site and the way to it. Out: fields of ``Launch``: resolved extents, the cases of those that depend on
+conditions, shared memory opt-ins, launch attributes. An extent that could not be followed is left out, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from opwalker.expand.bodies import Body
+from opwalker.facts.cpp_body import argument_spans
+from opwalker.model.body import Span2
+from opwalker.model.reach import LaunchSite
+from opwalker.model.walk import CaseFact, LaunchAttribute, NamedValue
+from opwalker.notation.check_words import said
+from opwalker.notation.cpp_expression import Expr, changed, negated, parse_expression, print_expression, walk
+from opwalker.views.branches import Branches
+from opwalker.views.values import Found, Values
+from opwalker.views.way import Way
+
+#: Cases of one extent that are told apart.
+MAX_CASES = 8
+_DIM3 = re.compile(r"(?:::)?dim3\Z")
+_NAME = re.compile(r"[A-Za-z_][\w.]*(?:::\w+)*")
+_ONE = Expr("number", "1")
+_PLAIN_NAMES = frozenset(("min", "max", "gcd", "ceil", "sqrt", "abs"))
+_OPT_IN = re.compile(r"(?:cuda|hip|cu|mu)FuncSetAttribute\Z")
+_ATTRIBUTE = re.compile(r"(.+?)\s*(?:\.|->)\s*(id|val(?:ue)?(?:\.\w+)*)\Z")
+
+
+def configuration(way: Way, site: LaunchSite) -> dict[str, Any]:
+    """The resolved fields of a launch."""
+    values = way.at(site.steps)
+    out: dict[str, Any] = {"cooperative": site.style.endswith("cooperative")}
+    if values is None:
+        return out
+    found = Found()
+    for label, spans in zip(("grid", "block", "shared"), site.extents, strict=False):
+        parts = _components(values, spans, found, label != "shared")
+        if parts is None:
+            continue
+        whole = Expr("braces", "", tuple(parts))
+        out[f"{label}_resolved"] = _shown(whole)
+        out[f"{label}_cases"] = _case_facts(whole)
+    texts = " ".join(out.get(f"{label}_resolved") or "" for label in ("grid", "block", "shared"))
+    out["names"] = _named(found, texts)
+    out["shared_opt_in"] = _opt_ins(values.body, site)
+    if "KernelEx" in site.style or site.style.endswith(("cooperative", "cuLaunchKernel")):
+        out["attributes"] = _attributes(values.body)
+    return out
+
+
+def _named(found: Found, texts: str) -> tuple[NamedValue, ...]:
+    """What the names in the texts hold, and the names in those values."""
+    out: dict[str, NamedValue] = {}
+    words = _NAME.findall(texts)
+    while words:
+        word = words.pop(0)
+        if word in found.kept and word not in out:
+            value = Expr("braces", "", (parse_expression(found.kept[word]),))
+            out[word] = NamedValue(word, _shown(value), _case_facts(value))
+            words += _NAME.findall(out[word].value)
+    return tuple(out.values())
+
+
+def _case_facts(value: Expr) -> tuple[CaseFact, ...]:
+    cases = _cases(value, ())
+    return tuple(CaseFact(under, _shown(one)) for under, one in cases) if 1 < len(cases) <= MAX_CASES else ()
+
+
+def _components(values: Values, spans: tuple[Span2, ...], found: Found, extent: bool) -> list[Expr] | None:
+    """The components of an extent, resolved; None where it cannot be followed."""
+    if not spans:
+        return None
+    if len(spans) > 1:
+        return [values.of_span(span, found) for span in spans]
+    expr = parse_expression(values.body.text(spans[0]))
+    offset = spans[0][0]
+    if expr.kind == "raw":
+        return None
+    if extent and expr.kind == "name" and re.fullmatch(r"\w+", expr.text):
+        there, name, at = values.origin(expr.text, offset)
+        made = _dim3(there, name, at, found)
+        if made is not None or _is_dim3(there, name, at):
+            return made
+    parts = _constructed(expr) if extent else None
+    return [values.of(part, offset, found) for part in (parts or (expr,))]
+
+
+def _is_dim3(values: Values, name: str, offset: int) -> bool:
+    return any(_DIM3.search(local.type.split(" ")[-1]) for local in values.body.locals_at(name, offset))
+
+
+def _constructed(expr: Expr) -> tuple[Expr, ...] | None:
+    """The components in ``dim3(a, b)`` or ``{a, b}``."""
+    if expr.kind == "call" and expr.parts[0].kind == "name" and _DIM3.match(expr.parts[0].text):
+        return expr.parts[1:] or (_ONE,)
+    if expr.kind == "braces" and (not expr.text or _DIM3.match(expr.text)):
+        return expr.parts or (_ONE,)
+    return None
+
+
+def _dim3(values: Values, name: str, offset: int, found: Found) -> list[Expr] | None:
+    """The components of a ``dim3`` variable: its initialiser, then what is set before the launch without condition."""
+    body = values.body
+    held = [f for f in body.locals_at(name, offset) if f.start <= offset]
+    if len(held) != 1 or not (_is_dim3(values, name, offset) or "auto" in held[0].type):
+        return None
+    parts = [_ONE, _ONE, _ONE]
+    if held[0].value is not None:
+        spans = argument_spans(body.expanded.full, held[0].value)
+        first = parse_expression(body.text(spans[0])) if spans else _ONE
+        inner = _constructed(first) if len(spans) == 1 else None
+        if inner is None and "auto" in held[0].type:
+            return None
+        given = inner if inner is not None else tuple(parse_expression(body.text(span)) for span in spans)
+        parts[: len(given)] = [values.of(part, held[0].start, found) for part in given[:3]]
+    branches = Branches(body)
+    for assign in body.assigns_at(name, offset):
+        field = re.fullmatch(rf"{re.escape(name)}(?:\.([xyz]))?", assign.target)
+        if field is None or assign.start > offset:
+            continue
+        around = branches.chain(branches.innermost(offset))
+        if assign.block >= 0 and assign.block not in around:
+            return None
+        value = parse_expression(body.text(assign.value))
+        inner = _constructed(value) if field[1] is None else (value,)
+        if inner is None or re.search(r"[-+*/%]=\s*\Z", body.expanded.full[assign.start : assign.value[0]]):
+            return None
+        new = [values.of(part, assign.start, found) for part in inner]
+        if field[1] is None:
+            parts = [*new, _ONE, _ONE, _ONE][:3]
+        else:
+            parts["xyz".index(field[1])] = new[0]
+    return parts
+
+
+def _shown(components: Expr) -> str:
+    """Components side by side, those at the end that are 1 left out; ``std::`` of common functions is not shown."""
+    parts = list(components.parts)
+    while len(parts) > 1 and parts[-1] == _ONE:
+        parts.pop()
+
+    def bare(node: Expr) -> Expr | None:
+        if node.kind != "call" or node.parts[0].simple not in _PLAIN_NAMES or node.parts[0].kind != "name":
+            return None
+        inside = tuple(changed(part, bare) for part in node.parts[1:])
+        return Expr("call", "", (Expr("name", node.parts[0].simple), *inside))
+
+    return ", ".join(print_expression(changed(part, bare)) for part in parts)
+
+
+def _cases(expr: Expr, under: tuple[str, ...]) -> list[tuple[tuple[str, ...], Expr]]:
+    """An expression with its choices pulled out: ``(conditions in words, value)``, to be tried in order."""
+    choice = next((node for node in walk(expr) if node.kind == "ternary"), None)
+    if choice is None:
+        return [(under, expr)]
+    condition, yes, no = choice.parts
+    taken = changed(expr, lambda node: yes if node == choice else None)
+    other = changed(expr, lambda node: no if node == choice else None)
+    first = _cases(taken, (*under, said(condition)))
+    if len(first) > 1:
+        rest = _cases(other, (*under, said(negated(condition))))
+    else:
+        # Tried in order: what comes behind need not say that the first one did not hold.
+        rest = _cases(other, under)
+    return [*first, *rest] if len(first) + len(rest) <= MAX_CASES else [(under, expr)] * (MAX_CASES + 1)
+
+
+def _under(branches: Branches, block: int) -> tuple[str, ...]:
+    return tuple(said(g.condition) for g in branches.around(block) if g.own and g.condition.kind != "raw")
+
+
+def _opt_ins(body: Body, site: LaunchSite) -> tuple[LaunchAttribute, ...]:
+    """Calls in the launching function that set an attribute of the launched kernel."""
+    branches = Branches(body)
+    kernel = re.split(r"[<(]", body.written((site.at, site.at + 1)), maxsplit=1)[0]
+    names = {k.function.name for k in site.kernels} | {kernel}
+    out: dict[LaunchAttribute, None] = {}
+    for call in body.facts.calls:
+        if _OPT_IN.match(call.simple) and len(call.arguments) == 3:
+            target = body.text(call.arguments[0])
+            known = any(re.search(rf"\b{re.escape(name)}\b", target) for name in names if name)
+            variable = site.expression.strip("&() ") and site.expression.strip("&() ") in target
+            if (known or variable) and branches.together(call.block, branches.innermost(site.at)):
+                attribute, value = (body.written(span) for span in call.arguments[1:])
+                line = body.use_line(call.start)
+                out[LaunchAttribute(attribute, value, line, _under(branches, call.block))] = None
+    return tuple(out)
+
+
+def _attributes(body: Body) -> tuple[LaunchAttribute, ...]:
+    """The attributes that the launching function sets: ``attrs[0].id = …; attrs[0].val.x = …``."""
+    branches = Branches(body)
+    ids: dict[str, list[tuple[str, int, int]]] = {}
+    values: dict[str, list[str]] = {}
+    for assign in body.facts.assigns:
+        match = _ATTRIBUTE.match(assign.target)
+        if match is None:
+            continue
+        text = body.written(assign.value)
+        if match[2] == "id":
+            if "Attribute" in text or "ATTRIBUTE" in text:
+                ids.setdefault(match[1], []).append((text, assign.start, assign.block))
+        else:
+            field = match[2].split(".", 1)[-1]
+            values.setdefault(match[1], []).append(f"{field} = {text}")
+    out = []
+    for base, found in ids.items():
+        for text, start, block in found:
+            # Where one slot is filled twice (branches), which value goes with which is not told apart.
+            value = ", ".join(values.get(base, ())) if len(found) == 1 else None
+            out.append(LaunchAttribute(text, value or None, body.use_line(start), _under(branches, block)))
+    return tuple(out)

@@ -1,0 +1,147 @@
+"""The way of calls to a place, as values: what the parameters of a function far down are at the host function.
+
+In: the functions that a walk entered, with their steps. Out: ``Values`` of the function in which a step ends, joined to
+those of its callers. Where a caller's calls of a function differ, a parameter is each of the values that they give it.
+"""
+
+from __future__ import annotations
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.resolve import Candidate, visible
+from opwalker.expand.template_heads import template_parameters
+from opwalker.expand.workbench import Unit, Workbench
+from opwalker.model.body import CallFact
+from opwalker.model.cpp import Function, Variable
+from opwalker.model.reach import Reach
+from opwalker.model.walk import PathStep
+from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
+from opwalker.views.values import Call, Known, Values
+
+
+class Way:
+    """Values along the calls of one implementation. ``body`` is that of its host function."""
+
+    def __init__(self, workbench: Workbench, unit: Unit, reach: Reach, body: Body, root: str) -> None:
+        self._workbench = workbench
+        self._unit = unit
+        self._reach = reach
+        self._root = root
+        self._references: dict[tuple[str, int], bool] = {}
+        self._constants: dict[tuple, str | None] = {}
+        self._known = Known(self._constant, self._takes_reference)
+        self.host = Values(body, None, self._known)
+        self._values: dict[tuple[PathStep, ...], Values | None] = {}
+        self._entered: dict[tuple[PathStep, ...], list[tuple[str, Function]]] = {}
+        for path, function, steps in reach.functions:
+            self._entered.setdefault(steps, []).append((path, function))
+
+    def at(self, steps: tuple[PathStep, ...]) -> Values | None:
+        """The values of the function in which the last step stands; None where the way cannot be followed back."""
+        if len(steps) < 2:
+            return self.host
+        before = steps[:-1]
+        key = (*before, PathStep(steps[-1].function, steps[-1].file, 0))
+        if key not in self._values:
+            self._values[key] = self._read(before, steps[-1])
+        return self._values[key]
+
+    def of_function(self, path: str, function: Function, steps: tuple[PathStep, ...]) -> Values | None:
+        """The values of a function that the walk entered over ``steps``."""
+        return self.at((*steps, PathStep(function.qualified_name, path, function.line))) if steps else self.host
+
+    def body_of(self, path: str, function: Function) -> Body:
+        """A function's body as the walk reads it."""
+        root = self._root if path in self._workbench.index.closure(self._root) else path
+        return self._unit.bodies.of(Candidate(path, function), root)
+
+    def _read(self, before: tuple[PathStep, ...], last: PathStep) -> Values | None:
+        caller = self.at(before)
+        found = self._function(before, last)
+        if caller is None or found is None:
+            return None
+        path, function = found
+        calls = [call for call in caller.body.facts.calls if call.simple == function.name]
+        if not any(caller.body.use_line(call.start) == before[-1].line for call in calls):
+            calls = []  # the way leads through something else that stands on the line
+        if not calls:
+            return Values(self.body_of(path, function), None, self._known)
+        arguments = [self._arguments(caller.body, call, function) for call in calls]
+        first = arguments[0]
+        same = {
+            name: value
+            for name, value in first.items()
+            if all(print_expression(a.get(name, Expr("raw"))) == print_expression(value) for a in arguments)
+        }
+        differing = {
+            name: tuple((a[name], call.start) for a, call in zip(arguments, calls, strict=True) if name in a)
+            for name in sorted({name for a in arguments for name in a} - set(same))
+        }
+        # What differs is known by its own name: a default would be wrong.
+        same.update((name, Expr("name", name)) for name in differing)
+        call = Call(caller, same, calls[0].start, differing)
+        return Values(self.body_of(path, function), call, self._known)
+
+    def _function(self, before: tuple[PathStep, ...], last: PathStep) -> tuple[str, Function] | None:
+        """The function that was entered over the steps and in which the last one stands."""
+        found = [(p, f) for p, f in self._entered.get(before, ()) if f.qualified_name == last.function]
+        if not found:
+            # Another way led there first.
+            found = [(p, f) for p, f, _ in self._reach.functions if f.qualified_name == last.function]
+        found = [(p, f) for p, f in found if p == last.file]
+        inside = [(p, f) for p, f in found if f.line <= last.line <= f.end_line] if last.line else []
+        return (inside or found or [None])[0]
+
+    @staticmethod
+    def _arguments(body: Body, call: CallFact, function: Function) -> dict[str, Expr]:
+        out: dict[str, Expr] = {}
+        for parameter, span in zip(function.parameters, call.arguments, strict=False):
+            if parameter.name:
+                out[parameter.name] = parse_expression(body.text(span))
+        given = call.template_arguments or ()
+        for template, span in zip(template_parameters(function.template), given, strict=False):
+            if template.type is not None and template.name:
+                out[template.name] = parse_expression(body.text(span))
+        return out
+
+    def _constant(self, name: str, body: Body) -> str | None:
+        """The value's text of a constant that the body sees, where there is one such text."""
+        key = (name, body.root, body.context.scope)
+        if key not in self._constants:
+            self._constants[key] = self._read_constant(name, body)
+        return self._constants[key]
+
+    def _read_constant(self, name: str, body: Body) -> str | None:
+        index = self._workbench.index
+        *qualifiers, simple = [part for part in name.split("::") if part]
+        if not simple.isidentifier() or simple not in index.names_of_kind("variable"):
+            return None
+        closure = index.closure(body.root)
+        around = visible(body.context.scope)
+        values = set()
+        for path, entry in index.entries(simple, ("variable",), lambda facts: facts.variables):
+            if path not in closure or not isinstance(entry, Variable) or not (entry.constant and entry.value):
+                continue
+            scope = visible(entry.scope)
+            end = len(scope) - len(qualifiers)
+            if end < 0 or list(scope[end:]) != qualifiers or scope[:end] != around[:end]:
+                continue
+            terms = index.facts(path).conditions[entry.condition]
+            if self._unit.macros.truth(path, terms, entry.offset, body.root) is not False:
+                values.add(entry.value.strip().strip("{}= "))
+        return values.pop() if len(values) == 1 and len(next(iter(values))) < 60 else None
+
+    def _takes_reference(self, name: str, position: int) -> bool:
+        """Whether some function of the tree with this name takes a reference there that is not constant."""
+        key = (name, position)
+        if key not in self._references:
+            types = [
+                f.parameters[position].type
+                for _, f in self._workbench.index.functions(name)
+                if position < len(f.parameters)
+            ]
+            self._references[key] = any(t.rstrip().endswith("&") and not _is_constant(t) for t in types)
+        return self._references[key]
+
+
+def _is_constant(type_text: str) -> bool:
+    return type_text.lstrip().startswith("const ") or " const" in type_text or type_text.rstrip().endswith("&&")

@@ -1,0 +1,150 @@
+"""Launch configurations followed back to sizes: through locals, branches, macros, calls and configuration objects."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.model.walk import Launch
+from tests.views.miniatures import walk_of
+
+KERNEL = "__global__ void k(float* a) {}\n"
+
+
+def launch(code: str, head: str = "", parameters: str = "torch::Tensor& x, int n, bool wide") -> Launch:
+    """The launch in an op's host function with this body."""
+    text = f"{KERNEL}{head}void f({parameters}) {{\n{code}\n}}\n"
+    walk = walk_of(text + 'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n', "ns::f")
+    (found,) = walk.implementations[0].launches
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "grid", "block"),
+    [
+        ("k<<<n, 32>>>(a);", "n", "32"),
+        ("int t = x.size(0); dim3 grid(t); dim3 block(std::min(t, 512)); k<<<grid, block>>>(a);", "t", "min(t, 512)"),
+        ("int per = n / 4; int rest = n * per; k<<<rest, per>>>(a);", "n * (n / 4)", "n / 4"),
+        ("dim3 grid(n, 2, 1); k<<<grid, dim3(8, 4)>>>(a);", "n, 2", "8, 4"),
+        ("dim3 grid; grid.x = n; grid.y = 3; k<<<grid, 1>>>(a);", "n, 3", "1"),
+        ("auto grid = dim3(n, 7); k<<<grid, {32, 2}>>>(a);", "n, 7", "32, 2"),
+        ("int b = n; b *= 2; b = b + 1; k<<<b, 1>>>(a);", "n * 2 + 1", "1"),
+        ("int b = (n + 3) / 4 * 4; k<<<b, 1>>>(a);", "(n + 3) / 4 * 4", "1"),
+        ("int64_t b = n; k<<<static_cast<unsigned int>(b), 1>>>(a);", "n", "1"),
+    ],
+)
+def test_names_are_followed_back(code: str, grid: str, block: str) -> None:
+    found = launch(code)
+    assert (found.grid_resolved, found.block_resolved) == (grid, block)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "int b = n; for (int i = 0; i < n; i++) { b = b * 2; } k<<<b, 1>>>(a);",
+        "int b = 1; while (b < n) b *= 2; k<<<b, 1>>>(a);",
+        "int b = 1; b++; k<<<b, 1>>>(a);",
+        "int b; cudaGetDevice(&b); k<<<b, 1>>>(a);",
+        "int b = 1; grow(b); k<<<b, 1>>>(a);",
+        "for (int b = 1; b < n; b += 2) { k<<<b, 1>>>(a); }",
+    ],
+)
+def test_what_is_not_certain_stays_a_name(code: str) -> None:
+    assert launch(code, "void grow(int& b) { b = b * 2; }\n").grid_resolved == "b"
+
+
+def test_a_name_that_depends_on_conditions_lists_its_cases() -> None:
+    found = launch("int most = fixed() ? 1024 : (n < 256 ? 1024 : 256); int b = std::min(n, most); k<<<n, b>>>(a);")
+    assert found.block_resolved == "min(n, most)"
+    (most,) = found.names
+    assert [(case.under, case.value) for case in most.cases] == [
+        (("fixed()",), "1024"),
+        (("n is less than 256",), "1024"),
+        ((), "256"),
+    ]
+
+
+def test_branches_that_set_a_variable_are_its_cases() -> None:
+    found = launch("int b = 128; if (wide) { b = 256; } k<<<n, b>>>(a);")
+    (name,) = found.names
+    assert (name.name, [(c.under, c.value) for c in name.cases]) == ("b", [(("wide",), "256"), ((), "128")])
+    both = launch("int b; if (wide) { b = 256; } else { b = 64; } k<<<n, b>>>(a);")
+    assert [(c.under, c.value) for c in both.names[0].cases] == [(("!wide",), "64"), ((), "256")]
+
+
+def test_sizes_keep_their_names_and_say_what_they_hold() -> None:
+    found = launch("int tokens = x.numel() / x.size(-1); int heads = x.size(1); k<<<tokens, heads * 2>>>(a);")
+    assert (found.grid_resolved, found.block_resolved) == ("tokens", "heads * 2")
+    assert [(n.name, n.value) for n in found.names] == [
+        ("tokens", "x.numel() / x.size(-1)"),
+        ("heads", "x.size(1)"),
+    ]
+
+
+def test_a_tensor_that_is_made_anew_is_still_spoken_of_by_its_name() -> None:
+    found = launch("if (x.stride(-1) != 1) { x = x.contiguous(); } int d = x.size(-1); k<<<d, 1>>>(a);")
+    assert [(n.name, n.value) for n in found.names] == [("d", "x.size(-1)")]
+
+
+def test_through_calls_with_template_arguments_and_defaults() -> None:
+    head = """constexpr int kMost = 36;
+template <typename T, int THREADS>
+void go(T* a, int size, int most = kMost) {
+  size /= 4;
+  int blocks = std::min(most, (size + THREADS - 1) / THREADS);
+  k<<<blocks, THREADS>>>(a);
+}
+"""
+    found = launch("go<float, 128>(a, x.numel());", head)
+    assert found.grid_resolved == "min(kMost, (x.numel() / 4 + 128 - 1) / 128)"
+    assert found.block_resolved == "128"
+    assert [(n.name, n.value) for n in found.names] == [("kMost", "36")]
+
+
+def test_calls_that_differ_leave_the_parameter_alone() -> None:
+    head = "void go(float* a, int size) { k<<<size, 1>>>(a); }\n"
+    for code in ("if (wide)\n go(a, 1);\n else\n go(a, n);", "wide ? go(a, 1) : go(a, n);"):
+        found = launch(code, head)
+        assert (found.grid_resolved, [(n.name, n.value) for n in found.names]) == ("size", [("size", "1 or n")])
+
+
+def test_a_dim3_that_is_passed_on() -> None:
+    head = "void go(dim3 grid, float* a) { k<<<grid, 1>>>(a); }\n"
+    assert launch("dim3 g(n, 4); go(g, a);", head).grid_resolved == "n, 4"
+
+
+def test_a_configuration_object_with_its_attributes() -> None:
+    found = launch(
+        """cudaLaunchConfig_t config;
+        config.gridDim = dim3(n, 2);
+        config.blockDim = 256;
+        config.dynamicSmemBytes = n * sizeof(float);
+        cudaLaunchAttribute attrs[1];
+        attrs[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attrs[0].val.programmaticStreamSerializationAllowed = 1;
+        config.attrs = attrs;
+        cudaLaunchKernelEx(&config, k, a);"""
+    )
+    assert (found.grid_resolved, found.block_resolved, found.shared_resolved) == ("n, 2", "256", "n * sizeof(float)")
+    (attribute,) = found.attributes
+    assert attribute.id == "cudaLaunchAttributeProgrammaticStreamSerialization"
+    assert attribute.value == "programmaticStreamSerializationAllowed = 1"
+    assert not found.cooperative
+
+
+def test_more_shared_memory_is_asked_for_where_the_launch_is() -> None:
+    code = """int smem = n * 4;
+    switch (n) {
+      case 64: cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 64); break;
+      default:
+        if (smem >= 48 * 1024) { cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, smem); }
+        k<<<n, 32, smem>>>(a);
+    }"""
+    found = launch(code)
+    assert [(one.value, one.under) for one in found.shared_opt_in] == [
+        ("smem", ("n is not 64", "smem is at least 48 * 1024"))
+    ]
+    assert found.shared_resolved == "n * 4"
+
+
+def test_a_cooperative_launch() -> None:
+    assert launch("cudaLaunchCooperativeKernel((void*)k, n, 32, args, 0, 0);").cooperative
