@@ -239,5 +239,3 @@ def asked(options: Options, progress: Progress, say: Say, answer: Callable[[Sess
     except StoreRebuilt:
         with contextlib.closing(Session(options, progress, say)) as session:
             return answer(session)
-
-

@@ -306,9 +306,7 @@ class _Run:
 
     def _facts_in(self, extractor: Extractor, language: str) -> FactsInStore[Any]:
         """The facts of the files in a language: one of another may have the same content, an empty one."""
-        return FactsInStore(
-            self._store, extractor.kind, self._producer(extractor), language, _loaded(extractor.facts)
-        )
+        return FactsInStore(self._store, extractor.kind, self._producer(extractor), language, _loaded(extractor.facts))
 
     def _facts_of(self, path: str, extractor: Extractor) -> bytes | None:
         return self._store.facts(self._digests[path], extractor.kind, self._producer(extractor))

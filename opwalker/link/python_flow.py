@@ -70,9 +70,9 @@ class Context:
 class Flow:
     """Follows the steps of a file, and those of others that it leads to.
 
-    ``results`` holds what decorators returned, by file, decorated function and line of the decorator. What a name stands
-    for is worked out once, so that an answer can depend on what was asked before: one flow for each file, and its
-    answers depend on the facts alone.
+    ``results`` holds what decorators returned, by file, decorated function and line of the decorator. What a name
+    stands for is worked out once, so that an answer can depend on what was asked before: one flow for each file, and
+    its answers depend on the facts alone.
     """
 
     def __init__(self, graph: Graph) -> None:

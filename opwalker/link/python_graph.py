@@ -214,9 +214,7 @@ class Graph:
             yield from outer
             yield from self._in_file(path, parts)
 
-    def _imported(
-        self, path: str, parts: list[str], function: str | None
-    ) -> tuple[list[Meaning], list[Meaning], bool]:
+    def _imported(self, path: str, parts: list[str], function: str | None) -> tuple[list[Meaning], list[Meaning], bool]:
         """What imports make of a dotted name: those inside the function, those outside of functions, and whether the
         former hide all else, which they do even where they lead out of the tree."""
         local: list[Meaning] = []

@@ -44,8 +44,8 @@ class Imports:
             self.rows = _all_rows(light, modules)
         else:
             self.rows = _renewed(self.rows, changed, modules)
-        mentions = {path for path in changed if light[path].mentions_ops}
-        self.mentions = sorted(mentions.union(self.mentions).difference(path for path in changed if path not in mentions))
+        others = set(self.mentions).difference(changed)
+        self.mentions = sorted(others.union(path for path in changed if light[path].mentions_ops))
         self.stamps = dict(light.stamps)
 
 

@@ -1,8 +1,8 @@
 """What each Python file says with its names resolved, kept from one state of the tree to the next.
 
 In: light and full facts by path, with stamps, and what was kept before. Out: ``Units``: one unit a file, made by a
-function of the ``Graph``, each with the files that it leans on. A unit is made again when its own facts have changed, or
-what others see of a file that it leans on; every unit is what it would be if all were made anew.
+function of the ``Graph``, each with the files that it leans on. A unit is made again when its own facts have changed,
+or what others see of a file that it leans on; every unit is what it would be if all were made anew.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ class Units(Generic[U]):
         graph = Graph(modules(), full)
         for path in sorted(stale):
             self._renew(graph, path)
-        for path in sorted({read for path in stale for read in kept.reads.get(path, ())}):
-            if path not in kept.faces:
-                kept.faces[path] = self._face_of(path, light, full)
-                now.setdefault(path, (light.stamps.get(path, ""), full.stamps.get(path, "")))
+        for read in sorted({read for path in stale for read in kept.reads.get(path, ())}):
+            if read not in kept.faces:
+                kept.faces[read] = self._face_of(read, light, full)
+                now.setdefault(read, (light.stamps.get(read, ""), full.stamps.get(read, "")))
         kept.stamps |= now
         return sorted(stale)
 
