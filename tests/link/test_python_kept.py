@@ -179,7 +179,7 @@ def test_after_an_edit_and_after_it_is_taken_back(tree: Tree, name: str) -> None
     before = tree.answer()
     tree.edit(EDITS[name])
     assert tree.answer() == tree.answer_anew()
-    tree.edit({**{path: None for path in EDITS[name]}, **{p: FILES[p] for p in EDITS[name] if p in FILES}})
+    tree.edit({**dict.fromkeys(EDITS[name]), **{p: FILES[p] for p in EDITS[name] if p in FILES}})
     assert tree.answer() == before
 
 
@@ -192,7 +192,7 @@ def test_most_edits_show(tree: Tree) -> None:
         tree.edit(edit)
         if tree.answer() == before:
             unseen.add(name)
-        tree.edit({**{path: None for path in edit}, **{p: FILES[p] for p in edit if p in FILES}})
+        tree.edit({**dict.fromkeys(edit), **{p: FILES[p] for p in edit if p in FILES}})
     assert unseen <= silent
 
 
