@@ -55,13 +55,20 @@ def read_unit(request: UnitRequest) -> ClangUnit:
     started = time.perf_counter()
     options = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | _KEEP_GOING
     path = os.path.join(request.root, request.path)
+    overlay = None
+    own_lines = None
+    if request.behind:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        own_lines = text.count("\n") + 1
+        overlay = [(path, f"{text}\n{request.behind}\n")]
     try:
-        unit = cindex.Index.create().parse(path, args=list(request.arguments), options=options)
+        unit = cindex.Index.create().parse(path, list(request.arguments), overlay, options)
     except cindex.TranslationUnitLoadError:
         return ClangUnit(request.path, clang=version(), unread="clang cannot read it with these flags")
     reader = _Reader(cindex, Places(request.root, request.outside))
     reader.read(unit.cursor)
-    return reader.facts(request.path, unit.diagnostics, started)
+    return reader.facts(request.path, unit.diagnostics, started, own_lines)
 
 
 class _Reader:
@@ -362,12 +369,15 @@ class _Reader:
 
     # -- together ---------------------------------------------------------------------------------------------------
 
-    def facts(self, path: str, diagnostics: Any, started: float) -> ClangUnit:
-        """All that was read, with what clang had to complain about."""
-        errors = [d for d in diagnostics if d.severity >= self._cindex.Diagnostic.Error]
-        missing = dict.fromkeys(found[1] for d in errors if (found := _MISSING.search(d.spelling)))
-        placed = [(*self._place(d.location), d.spelling) for d in errors]
-        here = [(file, line, text) for file, line, in_tree, text in placed if in_tree]
+    def facts(self, path: str, diagnostics: Any, started: float, own_lines: int | None) -> ClangUnit:
+        """All that was read, with what clang had to complain about in the first ``own_lines`` of the unit (None: in
+        all)."""
+        placed = [
+            (*self._place(d.location), d.spelling) for d in diagnostics if d.severity >= self._cindex.Diagnostic.Error
+        ]
+        errors = [one for one in placed if own_lines is None or one[0] != path or one[1] <= own_lines]
+        missing = dict.fromkeys(found[1] for *_, text in errors if (found := _MISSING.search(text)))
+        here = [(file, line, text) for file, line, in_tree, text in errors if in_tree]
         shown = [f"{file}:{line}: {text}" for file, line, text in here if not _MISSING.search(text)]
         return ClangUnit(
             path=path,

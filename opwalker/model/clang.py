@@ -23,13 +23,14 @@ class UnitRequest:
     """A translation unit to read: ``root`` is absolute, ``path`` relative to it; ``arguments`` are clang's own.
 
     ``outside`` are absolute include folders that lie outside of the tree, longest first: files in them are named
-    relative to these.
+    relative to these. ``behind`` is C++ text to be read behind the unit's own.
     """
 
     root: str
     path: str
     arguments: tuple[str, ...]
     outside: tuple[str, ...] = ()
+    behind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

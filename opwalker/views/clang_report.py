@@ -51,6 +51,7 @@ def with_clang(
 ) -> Walk:
     """The walk with clang's opinion. ``digest_of`` gives the digest of a file's content. Raises ``ClangMissing``."""
     stamp = clang_library.stamp()
+    workbench.add_instantiations()
     chooser = UnitChooser(workbench, around)
     chosen = judged(walk, workbench.build) if workbench.build != "rocm" else []
     paths = chooser.units(chosen)
