@@ -13,13 +13,16 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from opwalker.model.build import BuildFacts
 from opwalker.model.source import FileEntry, SourceRoot
 from opwalker.model.walk import Gap, Op, SourceInfo
+
+if TYPE_CHECKING:
+    from opwalker.link.build_cuda import AskedArchitectures
 
 Progress = Callable[[int, int | None, str], None] | None
 Say = Callable[[str], None] | None
@@ -36,6 +39,25 @@ class Options:
     archs: tuple[str, ...] = ()
     jobs: int | None = None
     cache: Path | None = None
+
+
+def asked_architectures(options: Options) -> AskedArchitectures | None:
+    """The CUDA architectures that were asked for; None where none was, or for another kind of build."""
+    if not options.archs or options.build != "cuda":
+        return None
+    from opwalker.link.build_cuda import AskedArchitectures, architecture
+
+    names = tuple(dict.fromkeys(found for found in map(architecture, options.archs) if found is not None))
+    return AskedArchitectures(names, toolkit(options)) if names else None
+
+
+def toolkit(options: Options) -> str:
+    """The version of the CUDA toolkit that ``CUDA_VERSION`` names among the macros: ``12.8`` for ``12080``."""
+    from opwalker.expand.configuration import CUDA_VERSION
+
+    asked = dict(options.defines).get("CUDA_VERSION") or ""
+    version = int(asked if asked.isdigit() else CUDA_VERSION)
+    return f"{version // 1000}.{version % 1000 // 10}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +98,7 @@ class Session:
         from opwalker.source.opened import open_source
 
         self.options = options
+        self._cuda = asked_architectures(options)
         self.progress = progress
         self.say = say or (lambda text: None)
         cache = options.cache or cache_root()
@@ -83,8 +106,8 @@ class Session:
         self.root: SourceRoot = open_source(options.source, cache=cache, progress=progress)
         if self.root.note:
             self.say(self.root.note)
-        if options.archs:
-            self.say("--arch does not narrow answers yet: code for every architecture is read")
+        if options.archs and self._cuda is None:
+            self.say(f"--arch {', '.join(options.archs)} narrows nothing: it is read for CUDA builds alone")
         self.store = Store.open(self.root, cache / "facts", self.say)
         told = (lambda stage, done, total: progress(done, total, stage)) if progress else None
         self.report = index(self.root, self.store, jobs=options.jobs, progress=told)
@@ -105,7 +128,9 @@ class Session:
         index = Index(StoredFacts(self.store, self.producers["cpp"], self.text), tuple(folders))
         return Workbench(
             index,
-            build_view(builds),
+            build_view(builds, self._read_for(None), self._cuda.names)
+            if self._cuda
+            else build_view(builds, gates=self._gates),
             self.options.build,
             self.options.defines,
             self.kept,
@@ -114,21 +139,34 @@ class Session:
     @functools.cached_property
     def builds(self) -> BuildFacts:
         """What the build files say."""
-        return self.kept("builds", BuildFacts, self._read_builds, ("cmake", "toml", "py_builds"))
+        return self._read_for(self._cuda)
 
-    def _read_builds(self) -> BuildFacts:
+    def _gates(self) -> BuildFacts:
+        """The build files for all architectures that they name: which file is compiled for which."""
+        from opwalker.link.build_cuda import AskedArchitectures, plain
+
+        builds = self.builds
+        named = plain(builds.architectures)
+        return self._read_for(AskedArchitectures(named, toolkit(self.options))) if named else builds
+
+    def _read_for(self, cuda: AskedArchitectures | None) -> BuildFacts:
+        """The build files for some architectures, or for all that they name."""
+        question = f"builds:{cuda.listed} {cuda.toolkit}" if cuda is not None else "builds"
+        return self.kept(question, BuildFacts, lambda: self._read_builds(cuda), ("cmake", "toml", "py_builds"))
+
+    def _read_builds(self, cuda: AskedArchitectures | None) -> BuildFacts:
         from opwalker.facts.build_files import is_setup_script
         from opwalker.views.build_side import read_build_facts
 
         hinted = set(self.store.paths_with("py_builds"))
-        return read_build_facts(self.known, self.text, lambda path: is_setup_script(path) or path in hinted)
+        return read_build_facts(self.known, self.text, lambda path: is_setup_script(path) or path in hinted, cuda=cuda)
 
     @functools.cached_property
     def light(self):
         """The light facts of every Python file."""
         from opwalker.views.python_side import light_facts
 
-        return light_facts(self.store, self.producers)
+        return light_facts(self.store, self.producers["py-light"])
 
     @functools.cached_property
     def known(self):
@@ -144,20 +182,12 @@ class Session:
             return ""
         return read(self.root.path, FileEntry(path, row[0], row[1], row[2])).text
 
-    def kept(
-        self,
-        question: str,
-        kind: type[T],
-        answer: Callable[[], T],
-        languages: tuple[str, ...] = (),
-        *,
-        state: str | None = None,
-    ) -> T:
+    def kept(self, question: str, kind: type[T], answer: Callable[[], T], languages: tuple[str, ...] = ()) -> T:
         """The answer to a question, from the store when nothing that it depends on has changed: files in ``languages``
-        (or with a name of that kind, and which files there are), or every file; or what ``state`` stands for."""
+        (or with a name of that kind, and which files there are), or every file."""
         # The folder is part of the key as little as the time is: only what was read and what read it.
         about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
-        key = f"{question}|{about}|{state or self._state(languages)}"
+        key = f"{question}|{about}|{self._state(languages)}"
         found = self.recall(key, kind)
         if found is None:
             found = answer()
@@ -192,23 +222,9 @@ class Session:
     @functools.cached_property
     def python(self):
         """Everything that Python says of ops."""
-        from opwalker.facts.registry import REGISTRY
-        from opwalker.indexing import part_key
-        from opwalker.views.python_side import PythonSide, full_facts, read_python
+        from opwalker.views.python_side import PythonSide, read_python
 
-        (round_,) = [one for one in REGISTRY.rounds if one.language == "python"]
-        full = full_facts(self.store, self.producers)
-
-        def read() -> PythonSide:
-            return read_python(
-                self.light,
-                full,
-                lambda part: self.store.result(part_key(round_, part)),
-                lambda part, blob: self.store.put_result(part_key(round_, part), blob),
-            )
-
-        # What was read says it all: an edit that changes no fact changes no answer.
-        return self.kept("python", PythonSide, read, state=f"{self.light.state()} {full.state()}")
+        return self.kept("python", PythonSide, lambda: read_python(self.store, self.producers, self.light), ("python",))
 
     @functools.cached_property
     def view(self):

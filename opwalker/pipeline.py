@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from opwalker.model.notes import Note
     from opwalker.views.diff import Version
 
-    #: Reads a file of the source by its path.
-    Text = Callable[[str], str]
-
 __all__ = ["OpsTable", "Options", "Session", "build_index", "diff", "dump", "kernels", "list_ops", "notes", "walk"]
 
 
@@ -176,17 +173,16 @@ def notes(
     options: Options,
     names: Sequence[str],
     everything: bool,
-    take: Callable[[Note, Text], None],
+    take: Callable[[Note], None],
     *,
     progress: Progress = None,
     say: Say = None,
 ) -> SourceInfo:
-    """The reading note of each name, or of every op, handed to ``take`` one by one with a reader of the source's files;
-    which source they are about."""
+    """The reading note of each name, or of every op, handed to ``take`` one by one; which source they are about."""
     return asked(options, progress, say, lambda session: _notes(session, names, everything, take))
 
 
-def _notes(session: Session, names: Sequence[str], everything: bool, take: Callable[[Note, Text], None]) -> SourceInfo:
+def _notes(session: Session, names: Sequence[str], everything: bool, take: Callable[[Note], None]) -> SourceInfo:
     from opwalker.views.notes.note import note_of
 
     chosen = [*names, *((op.name for op in session.ops().ops) if everything else ())]
@@ -194,7 +190,7 @@ def _notes(session: Session, names: Sequence[str], everything: bool, take: Calla
         if session.progress:
             session.progress(number, len(chosen), name)
         found = session.kept(f"walk:{name}", Walk, functools.partial(_walk, session, name))
-        take(note_of(found, session.options.build), session.text)
+        take(note_of(found, session.options.build))
     return session.source
 
 

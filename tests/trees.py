@@ -58,9 +58,10 @@ def tree(
     names_of: Mapping[str, Sequence[str]] | None = None,
     defines_of: Mapping[str, Sequence[Define]] | None = None,
     include_dirs: Sequence[str] = (),
+    view: BuildView | None = None,
 ) -> Workbench:
-    """A workbench over ``{"a.cu": "text"}``. What no mapping names, no build file says."""
-    view = BuildView(
+    """A workbench over ``{"a.cu": "text"}``. What no mapping names, no build file says; ``view`` says all of it."""
+    view = view or BuildView(
         lambda path: (builds_of or {}).get(path),
         lambda path: (names_of or {}).get(path, ()),
         lambda name: (defines_of or {}).get(name, ()),

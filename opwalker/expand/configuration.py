@@ -38,12 +38,14 @@ _HIP_DEVICE = (
     "__HIP__GFX1X__",
     "__GFX9__",
 )
+#: The toolkit that is read for unless another one is asked for.
+CUDA_VERSION = "13000"
 _CUDA: dict[str, str | None] = {
     "__CUDACC__": "1",
     "__NVCC__": "1",
     "USE_CUDA": "1",
-    "CUDA_VERSION": "13000",
-    "CUDART_VERSION": "13000",
+    "CUDA_VERSION": CUDA_VERSION,
+    "CUDART_VERSION": CUDA_VERSION,
     "__CUDACC_VER_MAJOR__": "13",
     "__CUDACC_VER_MINOR__": "0",
     "WITH_CUDA": "1",
@@ -63,11 +65,14 @@ def configuration(
     from_build_files: Iterable[Define] = (),
     asked: Iterable[tuple[str, str | None]] = (),
     closed: bool = False,
+    unset: Iterable[str] = (),
+    archs: Iterable[str] = (),
 ) -> Configuration:
     """The macros of a build. ``asked`` are the user's own ``--define`` and go before everything; ``closed`` says that
-    the build files were read."""
+    the build files were read, ``unset`` are macros that they set for other architectures alone; ``archs`` the
+    architectures that device code is compiled for, where that is known."""
     defines = dict(_COMMON)
-    undefined = set(_NEVER)
+    undefined = {*_NEVER, *unset}
     if build == "cuda":
         defines.update(_CUDA)
         undefined |= {*_HIP, *_HIP_DEVICE}
@@ -88,4 +93,20 @@ def configuration(
     for name, value in asked:
         defines[name] = value if value is not None else "1"
         undefined.discard(name)
-    return Configuration(build, defines, frozenset(undefined - defines.keys()), closed)
+    passes = tuple(architecture_macros(name) for name in archs) if device and build == "cuda" else ()
+    if "__CUDA_ARCH__" in defines:
+        passes = ()
+    return Configuration(build, defines, frozenset(undefined - defines.keys()), closed, passes)
+
+
+def architecture_macros(name: str) -> dict[str, str | None]:
+    """The macros that nvcc sets in its pass for one architecture (``"9.0a"``)."""
+    bare = name.removesuffix("+PTX")
+    whole = bare.rstrip("af").replace(".", "")
+    macros: dict[str, str | None] = {"__CUDA_ARCH__": f"{whole}0"}
+    if bare.endswith("a"):
+        macros[f"__CUDA_ARCH_FEAT_SM{whole}_ALL"] = "1"
+        macros["__CUDA_ARCH_SPECIFIC__"] = f"{whole}0"
+    if bare.endswith(("a", "f")):
+        macros["__CUDA_ARCH_FAMILY_SPECIFIC__"] = f"{whole}0"
+    return macros

@@ -18,12 +18,19 @@ from opwalker.notation.conditions import evaluate, parse_condition
 class Configuration:
     """One build: ``defines`` maps set macros to their value text (None for none), ``undefined`` are known unset.
     ``closed`` says that the build files were read: a macro that neither they nor the source nor a library sets is
-    unset."""
+    unset. ``passes`` are the macros of each pass of the device compiler, one for an architecture; without, what is
+    particular to an architecture is unknown."""
 
     build: str = "cuda"
     defines: Mapping[str, str | None] = field(default_factory=dict)
     undefined: frozenset[str] = frozenset()
     closed: bool = False
+    passes: tuple[Mapping[str, str | None], ...] = ()
+
+    def of_pass(self, name: str, number: int) -> tuple[bool | None, str | None]:
+        """As ``state``, for the macros that differ between the passes of the device compiler."""
+        macros = self.passes[number]
+        return (True, macros[name]) if name in macros else (False, None)
 
     def state(self, name: str) -> tuple[bool | None, str | None]:
         """``(True, value)``, ``(False, None)``, or ``(None, None)`` when the build says nothing of the name."""

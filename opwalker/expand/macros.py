@@ -27,6 +27,10 @@ _OUTSIDE = re.compile(
 )
 
 
+#: Macros that nvcc sets in its pass for one architecture; ``__CUDA_ARCH_LIST__`` is the same in all.
+_OF_A_PASS = re.compile(r"__CUDA_ARCH_(?!LIST__)")
+
+
 @dataclass(frozen=True, slots=True)
 class MacroChoice:
     """A definition and how it was found. ``others`` counts further definitions that could hold as well."""
@@ -64,8 +68,15 @@ class MacroTable:
         """Whether a condition holds at a place: what the file defined before it counts before what the build says."""
         if not terms:
             return True
+        passes = self.configuration.passes
+        number = 0
+        differs = False
 
         def state(name: str) -> tuple[bool | None, str | None]:
+            if passes and _OF_A_PASS.match(name):
+                nonlocal differs
+                differs = True
+                return self.configuration.of_pass(name, number)
             known, value = self.configuration.state(name)
             if known is not None:
                 return known, value
@@ -81,6 +92,10 @@ class MacroTable:
         key = (terms,) if self._is_fixed(terms) else (terms, path, offset, root)
         if key not in self._truths:
             value = holds(terms, state)
+            while differs and value is not None and number + 1 < len(passes):
+                # What holds in some passes only is read both ways.
+                number += 1
+                value = value if holds(terms, state) is value else None
             if self._busy:
                 # Within a look-up some names are taken for unknown, to end a circle.
                 return value

@@ -32,13 +32,20 @@ class BuildView:
 
     ``builds_of`` gives the kinds of build that compile a file (None: nothing says), ``names_of`` what
     ``TORCH_EXTENSION_NAME`` can stand for in it, ``defines_of`` the macros that a build sets;
-    ``closed`` says that build files were there to read.
+    ``closed`` says that build files were there to read. Where architectures were asked for (``archs``), ``unset_of``
+    gives the macros that a build sets for others alone, and ``absent`` says of a file that is compiled for others
+    alone where and under which condition. ``archs_of`` gives the architectures that a file is compiled for, if that is
+    known.
     """
 
     builds_of: Callable[[str], tuple[str, ...] | None]
     names_of: Callable[[str], Sequence[str]]
     defines_of: Callable[[str], Sequence[Define]]
     closed: bool = False
+    archs: tuple[str, ...] = ()
+    unset_of: Callable[[str], Sequence[str]] = lambda build: ()
+    absent: Callable[[str], str | None] = lambda path: None
+    archs_of: Callable[[str], tuple[str, ...]] = lambda path: ()
 
 
 class Unit:
@@ -49,9 +56,15 @@ class Unit:
     ) -> None:
         defines = builds.defines_of(build)
         self.build = build
-        self.macros = MacroTable(index, configuration(build, False, defines, asked, builds.closed), known_macros())
-        self.device_macros = MacroTable(
-            index, configuration(build, True, defines, asked, builds.closed), known_macros()
+        self.macros, self.device_macros = (
+            MacroTable(
+                index,
+                configuration(
+                    build, device, defines, asked, builds.closed, builds.unset_of(build), builds.archs if device else ()
+                ),
+                known_macros(),
+            )
+            for device in (False, True)
         )
         self.preprocessor = Preprocessor(files, self.macros)
         self.device_preprocessor = Preprocessor(files, self.device_macros)
@@ -138,6 +151,18 @@ class Workbench:
             reader = BindingReader(self.index, self.files, unit.macros, unit.preprocessor, self.builds.names_of)
             self._bindings = self._keep("bindings", Bindings, reader.read)
         return self._bindings
+
+    def absent(self, path: str) -> str | None:
+        """Why a file is compiled for none of the architectures asked for, with the condition in the build files: its
+        own, or that of every file that a build compiles and that includes it."""
+        told = self.builds.absent(path)
+        if told is not None or not self.builds.archs or self.builds.builds_of(path) is not None:
+            return told
+        including = [
+            p for p in self.index.paths if path in self.index.closure(p) and self.builds.builds_of(p) is not None
+        ]
+        reasons = [self.builds.absent(p) for p in sorted(including)]
+        return reasons[0] if reasons and all(reasons) else None
 
     def builds_at(self, path: str, terms: tuple[str, ...]) -> tuple[str, ...] | None:
         """The kinds of build that read a place: those of its file for which its condition is not false."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from opwalker.link.build_cuda import AskedArchitectures, architectures, compiled_for
 from opwalker.link.build_events import Event
 from opwalker.link.build_flags import LANGUAGES, Guarded, defines_of_definitions, defines_of_options, unwrapped
 from opwalker.link.build_guard import Guard, either_text, excludes, guard_text, join, put_together, without
@@ -48,9 +49,18 @@ class _Making:
 
 
 class Assembly:
-    """The targets of one evaluation. ``install_dir`` is the package folder that a wheel's install goes to."""
+    """The targets of one evaluation. ``install_dir`` is the package folder that a wheel's install goes to; ``cuda``
+    are the architectures asked for; without, it is not looked at which ones a source is compiled for."""
 
-    def __init__(self, events: list[Event], tree: Tree, build: str, install_dir: str | None = None) -> None:
+    def __init__(
+        self,
+        events: list[Event],
+        tree: Tree,
+        build: str,
+        install_dir: str | None = None,
+        cuda: AskedArchitectures | None = None,
+    ) -> None:
+        self._cuda = cuda
         self._tree = tree
         self._build = build
         self._install_dir = install_dir
@@ -178,15 +188,31 @@ class Assembly:
                 guard = without(join(event.guard, item.guard), making.guard)
                 file, line = (item.file, item.line) if item.file else (event.file, event.line)
                 found.setdefault(path, []).append((file, line, guard))
-        return tuple(self._one_source(path, group, making.guard) for path, group in found.items())
+        return tuple(self._one_source(path, group, making) for path, group in found.items())
 
-    def _one_source(self, path: str, group: list[tuple[str, int, Guard]], guard: Guard) -> TargetSource:
+    def _one_source(self, path: str, group: list[tuple[str, int, Guard]], making: _Making) -> TargetSource:
+        guard = making.guard
         defines: list[Guarded] = []
         for event in self._files.get(f"{ROOT}/{path}", ()):
             if not excludes(event.guard, guard):
                 defines.extend(_defines(event, guard))
         file, line, _ = group[0]
-        return TargetSource(path, file, line, either_text(g for _, _, g in group), _unique(defines))
+        archs = self._compiled_for(path, making) if path.endswith(DEVICE_SUFFIXES) else ()
+        return TargetSource(path, file, line, either_text(g for _, _, g in group), _unique(defines), archs)
+
+    def _compiled_for(self, path: str, making: _Making) -> tuple[str, ...]:
+        """The architectures that the flags of a device source name: its own, its target's and its folder's; all that
+        were asked for where neither a flag nor a property says."""
+        if self._cuda is None:
+            return ()
+        events = [e for e in self._files.get(f"{ROOT}/{path}", ()) if not excludes(e.guard, making.guard)]
+        events.extend(making.of("options", "property"))
+        events.extend(e for e in self._folder if e.what == "folder-options" and _within(making.event, e))
+        # A property that is set later takes the place of the one before.
+        named = [[item.text for item in event.items] for event in making.of("architectures")][-1:]
+        return compiled_for(item.text for event in events for item in event.items) or (
+            architectures(named[0]) if named and named[0] else self._cuda.names
+        )
 
     def _source_path(self, making: _Making, event: Event, item: Item) -> str | None:
         text = item.text

@@ -85,7 +85,7 @@ def evaluate_entry(
     except (LimitReached, RecursionError):
         run.problem("limit", "the evaluation was cut off here")
     problems = list(run.problems)
-    assembly = Assembly(run.events, tree, seeds.build, project.install_dir if project else None)
+    assembly = Assembly(run.events, tree, seeds.build, project.install_dir if project else None, seeds.cuda)
     targets = assembly.targets()
     problems.extend(assembly.problems)
     return Outcome(targets, assembly.folder_defines(run.directory), problems, run.entered)

@@ -28,7 +28,8 @@ class Facts(Protocol):
     def variable(self, name: str) -> Value | None:
         """The value, empty if it is unset, None if nothing in the files sets it."""
 
-    def defined(self, name: str) -> bool | None: ...
+    def defined(self, name: str) -> bool | None:
+        """Whether a variable is set, or one of the environment (``ENV{NAME}``)."""
 
     def exists(self, path: str) -> bool | None: ...
 
@@ -260,7 +261,7 @@ class _Reader:
         text = found[0][1]
         if word == "DEFINED":
             if text.startswith("ENV{"):
-                return False
+                return self._facts.defined(text)
             return self._facts.defined(text.removeprefix("CACHE{").rstrip("}"))
         if word == "EXISTS" or word == "IS_DIRECTORY":
             return self._facts.exists(text)

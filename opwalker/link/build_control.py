@@ -214,6 +214,10 @@ def run_find_package(run: Run, command: BuildCommand) -> None:
         found = True
     if found is not None:
         run.put(f"{name}_FOUND", (Item("TRUE" if found else "FALSE"),))
+    if found and name == "Torch" and run.seeds.cuda is not None:
+        # Torch's own CMake files turn the list of architectures into flags for every CUDA source.
+        before = " ".join(item.text for item in run.lookup("CMAKE_CUDA_FLAGS") or ())
+        run.put("CMAKE_CUDA_FLAGS", (Item(f"{before} {run.seeds.cuda.flags}".strip()),))
 
 
 def run_message(run: Run, command: BuildCommand) -> None:

@@ -20,6 +20,7 @@ class Event(NamedTuple):
     to a target; ``detail`` is the visibility, empty for PRIVATE. ``property``: ``detail`` is the property.
     ``file``: a property (``detail``) of the source file ``name``.
     ``folder-defines``, ``folder-options``, ``folder-includes``: for all targets of a folder and below.
+    ``architectures``: the CUDA architectures of a target, as the property has them.
     ``install``: ``detail`` is the folder that the target is installed to.
     """
 

@@ -28,6 +28,15 @@ def source_index(facts: BuildFacts) -> dict[str, tuple[Target, ...]]:
     return {path: tuple(targets) for path, targets in found.items()}
 
 
+def archs_index(facts: BuildFacts) -> dict[str, tuple[str, ...]]:
+    """The CUDA architectures that a file is compiled for, where its targets agree; other files are left out."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for target in facts.targets:
+        for source in target.sources if "cuda" in target.builds else ():
+            found.setdefault(source.path, set()).add(source.archs)
+    return {path: next(iter(archs)) for path, archs in found.items() if len(archs) == 1 and () not in archs}
+
+
 def targets_of(facts: BuildFacts, path: str) -> tuple[Target, ...]:
     """The targets that compile a file (``path`` relative to the root)."""
     return tuple(target for target in facts.targets if any(source.path == path for source in target.sources))

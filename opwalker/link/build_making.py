@@ -74,6 +74,8 @@ def make_target(run: Run, command: BuildCommand) -> None:
         else:
             sources.extend(argument.items)
     run.report("target", name, tuple(sources), kind)
+    if run.seeds.cuda is not None:
+        run.report("architectures", name, run.lookup("CMAKE_CUDA_ARCHITECTURES") or ())
 
 
 def _sections(arguments: list[Argument]) -> Iterator[tuple[str, Value]]:
@@ -139,11 +141,16 @@ def _pairs(run: Run, arguments: list[Argument], what: str) -> None:
 
 
 def _property(run: Run, what: str, named: Value, name: str, items: Value) -> None:
+    if name == "CUDA_ARCHITECTURES" and what == "property":
+        for item in named:
+            run.report("architectures", item.text, items)
     if name not in _PROPERTIES or not items:
         return
     if name in ("COMPILE_OPTIONS", "COMPILE_FLAGS") and not any("D" in item.text for item in items):
-        # No macro among the flags: most of these are flags of the device compiler, for file after file.
-        return
+        # No macro among the flags: most of these are flags of the device compiler, for file after file. Which
+        # architectures they are for is worth keeping where it is known.
+        if run.seeds.cuda is None or not any("arch=" in item.text for item in items):
+            return
     for item in named:
         if MARK in item.text and what == "property":
             continue

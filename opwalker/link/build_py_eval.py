@@ -67,7 +67,7 @@ class Evaluator(ABC):
         self.events: list[Event] = []
         self.problems: list[tuple[str, int, str, str]] = []
         self.branches.logs.extend((self.events, self.problems))
-        self.environment = Map()
+        self.environment = Map(dict(seeds.environment))
         self.line = 0
         self.called: set[Any] = set()
         self.stopped: set[str] = set()

@@ -119,7 +119,7 @@ def _is_helper(files: Mapping[str, BuildFile], importer: str, module: str, level
 
 
 def _finished(run: PyRun, tree: Tree) -> Scripts:
-    assembly = Assembly(run.events, tree, run.seeds.build)
+    assembly = Assembly(run.events, tree, run.seeds.build, cuda=run.seeds.cuda)
     targets = assembly.targets()
     return Scripts(targets, run.module_names, [*run.problems, *assembly.problems])
 

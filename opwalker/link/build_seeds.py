@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from opwalker.link.build_cuda import AskedArchitectures
+
 
 class Seed(NamedTuple):
     """Names that match ``pattern`` have this value in each kind of build. ``tells`` names the kind that only a library
@@ -86,12 +88,19 @@ def _row(name: str, table: tuple[Seed, ...]) -> Seed | None:
 
 
 class Seeds:
-    """The values that are given for one kind of build, and which kinds were asked about (``asked``)."""
+    """The values that are given for one kind of build, and which kinds were asked about (``asked``).
 
-    def __init__(self, build: str, extra: Mapping[str, str], asked: set[str]) -> None:
+    ``cuda`` are the architectures to build for where some were asked for; without, they are left undecided.
+    """
+
+    def __init__(
+        self, build: str, extra: Mapping[str, str], asked: set[str], cuda: AskedArchitectures | None = None
+    ) -> None:
         self.build = build
         self.asked = asked
-        self._extra = extra
+        self.cuda = cuda if build == "cuda" else None
+        self.environment = self.cuda.environment() if self.cuda else {}
+        self._extra = {**self.cuda.variables(), **extra} if self.cuda else extra
         self._column = _COLUMNS[build]
 
     def variable(self, name: str) -> str | None:

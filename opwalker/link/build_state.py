@@ -51,7 +51,9 @@ class State:
         self.branches.logs.extend((self.events, self.problems))
         self.scope = Scope(None)
         self.cache: dict[str, Value] = {}
-        self.properties: dict[str, Value] = {}
+        self.properties: dict[str, Value] = {
+            f"ENV{{{name}}}": tuple(Item(part) for part in text.split(";")) for name, text in seeds.environment.items()
+        }
         self.commands: dict[str, tuple[BuildCommand, str]] = {}
         self.directory = ROOT
         self.file = ""
@@ -89,7 +91,7 @@ class State:
             value = self.branches.get(self.cache, name)
             if value is None:
                 seeded = self.seeds.variable(name)
-                value = None if seeded is None else ((Item(seeded),) if seeded else ())
+                value = None if seeded is None else tuple(Item(part) for part in seeded.split(";") if part)
         if value and self.branches.guard and any(item.guard for item in value):
             value = self._here(value)
         if self.reads is not None:
@@ -150,6 +152,9 @@ class State:
         return self.lookup(name)
 
     def defined(self, name: str) -> bool | None:
+        if name.startswith("ENV{"):
+            value = self.branches.get(self.properties, name, ())
+            return None if any(item.guard for item in value) else bool(value)
         scope: Scope | None = self.scope
         while scope is not None:
             if name in scope.vars:

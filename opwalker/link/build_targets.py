@@ -14,6 +14,7 @@ from dataclasses import replace
 from opwalker.link.build_architectures import architectures_in_text, architectures_of
 from opwalker.link.build_assemble import DEVICE_SUFFIXES, needs_device
 from opwalker.link.build_cmake import Outcome, entry_files, evaluate_entry, is_foreign
+from opwalker.link.build_cuda import AskedArchitectures
 from opwalker.link.build_guard import Guard
 from opwalker.link.build_py_names import ParsedFiles
 from opwalker.link.build_scripts import Scripts, builds_of_file, evaluate_others, evaluate_setup, may_compile
@@ -35,21 +36,29 @@ Seeding = Mapping[str, Mapping[str, str]]
 
 
 def read_builds(
-    files: Mapping[str, BuildFile], paths: Iterable[str] | None = None, seeds: Seeding | None = None
+    files: Mapping[str, BuildFile],
+    paths: Iterable[str] | None = None,
+    seeds: Seeding | None = None,
+    cuda: AskedArchitectures | None = None,
 ) -> BuildFacts:
     """Evaluate all build files of a tree.
 
     ``files`` are the build files by path; ``paths`` all files of the tree, against which patterns and questions about
     files are answered (the build files alone if not given). ``seeds`` gives further variables for a kind of build
-    (``{"cuda": {"MY_OPTION": "ON"}}``). Never raises on bad input: what is wrong with a file is among the problems.
+    (``{"cuda": {"MY_OPTION": "ON"}}``); ``cuda`` are the architectures to build for, where that is known: then what
+    is not built for any of them is left out. Never raises on bad input: what is wrong with a file is among the
+    problems.
     """
-    return _Reading(files, Tree(files if paths is None else paths), seeds or {}).facts()
+    return _Reading(files, Tree(files if paths is None else paths), seeds or {}, cuda).facts()
 
 
 class _Reading:
     """One evaluation of a tree for all kinds of build."""
 
-    def __init__(self, files: Mapping[str, BuildFile], tree: Tree, seeds: Seeding) -> None:
+    def __init__(
+        self, files: Mapping[str, BuildFile], tree: Tree, seeds: Seeding, cuda: AskedArchitectures | None
+    ) -> None:
+        self._cuda = cuda
         self._files = files
         self._tree = tree
         self._seeds = seeds
@@ -108,7 +117,7 @@ class _Reading:
         asked: set[str] = set()
         outcomes: dict[str, Outcome] = {}
         for build in builds:
-            seeds = Seeds(build, self._seeds.get(build, {}), asked)
+            seeds = self._for(build, asked)
             outcomes[build] = evaluate_entry(self._files, self._tree, entry, seeds, project)
         for build, outcome in outcomes.items():
             self._take(build, outcome.targets, asked)
@@ -155,7 +164,7 @@ class _Reading:
                 self._architectures.update(dict.fromkeys(architectures_in_text(self._files[target.file].text)))
 
     def _for(self, build: str, asked: set[str]) -> Seeds:
-        return Seeds(build, self._seeds.get(build, {}), asked)
+        return Seeds(build, self._seeds.get(build, {}), asked, self._cuda)
 
     def _take_scripts(self, build: str, outcome: Scripts, asked: set[str]) -> None:
         self._take(build, outcome.targets, asked)

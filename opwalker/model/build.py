@@ -96,7 +96,8 @@ class TargetSource:
     """A source file of a target, with the build-file condition it is added under.
 
     ``path`` is relative to the root, with ``/``; a file outside the tree keeps the build file's spelling
-    (``${dep_SOURCE_DIR}/a.cu``). ``defines`` are those set for this file alone.
+    (``${dep_SOURCE_DIR}/a.cu``). ``defines`` are those set for this file alone; ``archs`` the CUDA architectures that
+    it is compiled for, empty where nothing says.
     """
 
     path: str
@@ -104,6 +105,7 @@ class TargetSource:
     line: int
     condition: str | None = None
     defines: tuple[Define, ...] = ()
+    archs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,11 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class KernelEntry:
-    """A kernel of the source, the ops that reach it, and the instances that the source can produce."""
+    """A kernel of the source, the ops that reach it, and the instances that the source can produce.
+
+    ``archs`` are the CUDA architectures that the files with its launches are compiled for, where the build files say:
+    of those asked for, or of all that they name.
+    """
 
     name: str
     file: str
@@ -158,6 +162,7 @@ class KernelEntry:
     why_incomplete: str | None = None
     condition: str | None = None
     axes: tuple[Axis, ...] = ()
+    archs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from opwalker.expand.explicit import explicit_instantiations
 from opwalker.expand.workbench import Workbench
+from opwalker.link.build_cuda import in_order
 from opwalker.model.cpp import Function
 from opwalker.model.reach import KernelRef
 from opwalker.model.walk import Gap, KernelEntry, KernelsResult, Launch, Op, SourceInfo, Span
@@ -67,12 +68,24 @@ def list_kernels(
                 why,
                 condition,
                 gathered.axes[key].of(instances) if key in gathered.axes else (),
+                _archs(workbench, sorted(gathered.units.get(key, ()))),
             )
         )
         if not found:
             span = Span(path, function.line, function.line)
             gaps[Gap("unreached", span, f"{function.qualified_name}: {_unreached(workbench, path, function)}")] = None
     return KernelsResult(source=source, kernels=tuple(entries), gaps=tuple(gaps))
+
+
+def _archs(workbench: Workbench, ways: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """The architectures of the units that the launches of a kernel are compiled in; nothing where one is not known."""
+    out: dict[str, None] = {}
+    for files in ways:
+        unit = next((f for f in reversed(files) if workbench.builds.archs_of(f)), None)
+        if unit is None or files[-1] not in workbench.index.closure(unit) | {unit}:
+            return ()
+        out.update(dict.fromkeys(workbench.builds.archs_of(unit)))
+    return in_order(out)
 
 
 class _Gathered:
@@ -83,6 +96,7 @@ class _Gathered:
         self.instances: dict[tuple[str, int], set[str]] = {}
         self.reasons: dict[tuple[str, int], str] = {}
         self.axes: dict[tuple[str, int], JoinedAxes] = {}
+        self.units: dict[tuple[str, int], set[tuple[str, ...]]] = {}
 
     def add(self, op: str | None, launches: Iterable[Launch]) -> None:
         """Enter the launches of one implementation."""
@@ -94,6 +108,7 @@ class _Gathered:
                 self.ops.setdefault(key, {})[op] = None
             self.instances.setdefault(key, set()).update(launch.instances)
             self.axes.setdefault(key, JoinedAxes()).add(launch.axes)
+            self.units.setdefault(key, set()).add(tuple(step.file for step in launch.path))
             if not launch.complete:
                 self.reasons.setdefault(key, launch.why_incomplete or "a part of the source that decides is missing")
 
@@ -154,6 +169,9 @@ def _definitions(workbench: Workbench) -> list[tuple[str, Function]]:
 
 def _unreached(workbench: Workbench, path: str, function: Function) -> str:
     """Why no op reaches a kernel, as far as the source shows."""
+    absent = workbench.absent(path)
+    if absent is not None:
+        return absent
     if not workbench.unit().resolver.is_read(path, function):
         builds = workbench.builds.builds_of(path)
         if builds and workbench.build not in builds:

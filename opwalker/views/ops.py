@@ -155,7 +155,7 @@ class OpsView:
             )
         hosts = hosts_of(self._workbench, binding, arity)
         if not hosts:
-            if data_member(self._workbench, binding) is None:
+            if builds != () and data_member(self._workbench, binding) is None:
                 self._gaps.append(
                     Gap(
                         "no-body",
@@ -235,10 +235,14 @@ def without_body(workbench: Workbench, binding: Binding) -> str:
     if member is not None:
         return f"{name} is a data member ({member}): no function runs"
     text = f"{name} is bound here, but its body is not in the source"
+    declared = None
     for path, function in workbench.index.functions(name.split("::")[-1]):
-        if not function.body_end:
-            return f"{text} (declared at {path}:{function.line})"
-    return text
+        absent = workbench.absent(path) if function.body_end else None
+        if absent is not None:
+            return f"{name} is bound here, and {absent}"
+        if not function.body_end and declared is None:
+            declared = f"{text} (declared at {path}:{function.line})"
+    return declared or text
 
 
 def build_for(workbench: Workbench, binding: Binding) -> str:

@@ -55,9 +55,11 @@ class WalkView:
         gaps: dict[Gap, None] = {}
         implementations: list[Implementation] = []
         owned = Ownership()
+        absent: str | None = None
         for binding in bindings:
             builds = self._workbench.builds_at(binding.path, binding.condition)
             if build is not None and builds is not None and build not in builds:
+                absent = absent or self._workbench.absent(binding.path)
                 continue
             for implementation, found, held in self._implementations(op, binding):
                 implementations.append(implementation)
@@ -72,7 +74,8 @@ class WalkView:
         if not implementations:
             where = op.defs[0] if op.defs else None
             span = Span(where.file, where.line, where.line) if where else None
-            gaps[Gap("no-implementation", span, f"nothing in the source implements {op.name}")] = None
+            reason = f"nothing in the source implements {op.name}" if absent is None else absent
+            gaps[Gap("no-implementation" if absent is None else "not-built", span, reason)] = None
         elif all(i.python for i in implementations):
             notes.append("the walk ends in Python: no kernel of the source is registered for this op")
         return Walk(
@@ -111,6 +114,15 @@ class WalkView:
             "condition": shown_condition(binding.condition),
             "registered_at": place,
         }
+        absent = workbench.absent(binding.path) if common["builds"] == () else None
+        if absent is not None:
+            return [
+                (
+                    Implementation(certainty="proved", host=None, **common),
+                    [Gap("not-built", place, absent)],
+                    Ownership(),
+                )
+            ]
         function = binding.function
         if function is None:
             reason = f"the function bound to {binding.name} is not named in the source"

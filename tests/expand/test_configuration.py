@@ -6,7 +6,9 @@ import pytest
 
 from opwalker.expand.configuration import configuration
 from opwalker.expand.files import holds
+from opwalker.expand.macros import MacroTable
 from opwalker.model.build import Define
+from tests.trees import tree
 
 
 def define(name: str, value: str | None) -> Define:
@@ -73,3 +75,40 @@ def test_conditions_in_three_values(terms: tuple[str, ...], value: bool | None) 
         return {"YES": (True, "5"), "NO": (False, None)}.get(name, (None, None))
 
     assert holds(terms, state) is value
+
+
+@pytest.mark.parametrize(
+    ("archs", "term", "value"),
+    [
+        (["9.0a"], "__CUDA_ARCH__ >= 900", True),
+        (["8.0"], "__CUDA_ARCH__ >= 900", False),
+        (["8.0", "9.0a"], "__CUDA_ARCH__ >= 900", None),
+        (["8.0", "9.0a"], "__CUDA_ARCH__ >= 800", True),
+        (["8.0", "8.9"], "defined(__CUDA_ARCH_FEAT_SM90_ALL)", False),
+        (["9.0a"], "defined(__CUDA_ARCH_FEAT_SM90_ALL)", True),
+        (["9.0"], "defined(__CUDA_ARCH_FEAT_SM90_ALL)", False),
+        (["9.0", "9.0a"], "defined(__CUDA_ARCH_FEAT_SM90_ALL)", None),
+        (["10.3f"], "__CUDA_ARCH_FAMILY_SPECIFIC__ == 1030", True),
+        (["10.3f"], "defined(__CUDA_ARCH_SPECIFIC__)", False),
+        (["8.0+PTX"], "__CUDA_ARCH__ == 800", True),
+        (["8.0", "9.0a"], "SOMETHING_ELSE && __CUDA_ARCH__ >= 800", None),
+        (["8.0", "9.0a"], "SOMETHING_ELSE && __CUDA_ARCH__ < 800", False),
+        (["8.0"], "defined(__CUDA_ARCH_LIST__)", None),
+        ([], "__CUDA_ARCH__ >= 900", None),
+    ],
+)
+def test_device_code_has_one_pass_for_each_architecture(archs: list[str], term: str, value: bool | None) -> None:
+    index = tree({"a.cu": ""}).index
+    assert MacroTable(index, configuration("cuda", True, archs=archs)).truth("a.cu", (term,), 0, "a.cu") is value
+
+
+def test_what_the_user_says_of_the_architecture_goes_before_the_passes() -> None:
+    made = configuration("cuda", True, asked=[("__CUDA_ARCH__", "750")], archs=["9.0a"])
+    assert (made.passes, made.state("__CUDA_ARCH__")) == ((), (True, "750"))
+
+
+def test_host_code_has_no_passes_and_macros_of_other_architectures_are_unset() -> None:
+    made = configuration("cuda", False, archs=["9.0a"], unset=["ENABLE_X", "CUTLASS_X"])
+    assert made.passes == ()
+    assert made.state("CUTLASS_X") == (False, None)
+    assert configuration("cuda", False, [define("ENABLE_X", "1")], unset=["ENABLE_X"]).state("ENABLE_X")[0] is True

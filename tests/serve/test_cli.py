@@ -21,7 +21,6 @@ COMMANDS = (
     "dump",
     "diff",
     "notes",
-    "site",
 )
 
 

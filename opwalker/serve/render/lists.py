@@ -87,15 +87,19 @@ def kernels_page(result: KernelsResult, reading: Reading) -> Page:
     reached = sum(1 for kernel in result.kernels if kernel.ops)
     summary = f"{count(len(result.kernels), 'kernel')} in {count(len(files), 'file')}, {reached} reached from an op"
     title = Section(titled(((named(result.source), "title"),), ((summary, "quiet"),)))
-    sections = [_file(file, kernels, reading) for file, kernels in files.items()]
+    widest = max((kernel.archs for kernel in result.kernels), key=len, default=())
+    sections = [_file(file, kernels, reading, widest) for file, kernels in files.items()]
     return Page((title, *sections, *gaps_section(result.gaps)))
 
 
-def _file(file: str, kernels: list[KernelEntry], reading: Reading) -> Section:
+def _file(file: str, kernels: list[KernelEntry], reading: Reading, widest: tuple[str, ...]) -> Section:
+    """The kernels of a file. Architectures are told where they are fewer than ``widest``."""
     rows: list[Row] = []
     for kernel in kernels:
         ops: Spans = ((", ".join(kernel.ops), "key"),) if kernel.ops else (("reached from no op", "warn"),)
         where = listed([place(file, kernel.line), *standing(None, kernel.condition, reading)])
+        if kernel.archs and kernel.archs != widest:
+            where = (*where, (f"  for {', '.join(kernel.archs)}", "build"))
         rows.append(Row((((kernel.name, "name"),), where, _how_many(kernel), ops)))
         if reading.asked or reading.instances:
             for row in axis_rows(kernel.axes, file, reading.instances):

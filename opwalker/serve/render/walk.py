@@ -124,7 +124,8 @@ def _no_host(one: Implementation, op: Op | None) -> list[Step]:
         return []
     entry = _registered(one, op)
     name = entry.function if entry and entry.function else "without a name"
-    missing: Spans = (("its body was not found in this source", "warn"),)
+    said = "not compiled in this build" if one.builds == () else "its body was not found in this source"
+    missing: Spans = ((said, "warn"),)
     return [Step(titled((("Host function ", "step"), (name, "name")), missing))]
 
 
