@@ -1,12 +1,11 @@
 // result = input / sqrt(mean(input^2) + epsilon) * weight, for each row.
 //
-// A block takes one row. Each thread keeps its part of the row in registers between the two passes, so that a row is read
-// from memory once; a row that is longer than a block can keep is read again from the cache.
+// A block takes one row and keeps it in registers between the two passes, so that it is read from memory once.
 
+#include "common/kept_row.cuh"
 #include "common/op.cuh"
 #include "common/reduce.cuh"
 #include "common/rows.cuh"
-#include "common/vector.cuh"
 
 namespace opwalker_ref {
 
@@ -16,72 +15,44 @@ __global__ void __launch_bounds__(1024) rms_norm_kernel(
     const scalar_t* __restrict__ input,   // [num_tokens, hidden_size]
     const scalar_t* __restrict__ weight,  // [hidden_size]
     Rows rows, float epsilon, int hidden_size) {
-  constexpr int kKept = 4;
-  const scalar_t* row = input + rows.offset(blockIdx.x);
+  KeptRow<scalar_t, kWidth> row(input + rows.offset(blockIdx.x), hidden_size / kWidth);
   scalar_t* out = result + static_cast<int64_t>(blockIdx.x) * hidden_size;
-  const int vectors = hidden_size / kWidth;
 
-  Vector<scalar_t, kWidth> kept[kKept];
   float squares = 0.0f;
-#pragma unroll
-  for (int j = 0; j < kKept; ++j) {
-    const int v = threadIdx.x + j * blockDim.x;
-    if (v < vectors) kept[j] = load<kWidth>(row + static_cast<int64_t>(v) * kWidth);
-  }
-#pragma unroll
-  for (int j = 0; j < kKept; ++j) {
-    if (threadIdx.x + j * blockDim.x >= vectors) break;
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) squares += to_float(kept[j][i]) * to_float(kept[j][i]);
-  }
-#ifndef OPWALKER_WRONG_TAIL_DROPPED
-  for (int v = threadIdx.x + kKept * blockDim.x; v < vectors; v += blockDim.x) {
-    const auto x = load<kWidth>(row + static_cast<int64_t>(v) * kWidth);
+  const auto add_squares = [&](int64_t, const Vector<scalar_t, kWidth>& x) {
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) squares += to_float(x[i]) * to_float(x[i]);
-  }
+  };
+#ifndef OPWALKER_WRONG_TAIL_DROPPED
+  row.each(add_squares);
+#else
+  row.each_kept(add_squares);
 #endif
 #ifdef OPWALKER_WRONG_NO_EPSILON
   epsilon = 0.0f;
 #endif
   const float scale = rsqrtf(block_reduce<Sum>(squares) / hidden_size + epsilon);
 
-  const auto write = [&](int v, const Vector<scalar_t, kWidth>& x) {
-    Vector<scalar_t, kWidth> w;
-    if constexpr (kHasWeight) w = load<kWidth>(weight + static_cast<int64_t>(v) * kWidth);
-    Vector<scalar_t, kWidth> y;
+  row.each([&](int64_t at, const Vector<scalar_t, kWidth>& x) {
+    Vector<scalar_t, kWidth> w, y;
+    if constexpr (kHasWeight) w = load<kWidth>(weight + at);
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) {
       const float normed = to_float(x[i]) * scale;
-      if constexpr (kHasWeight) {
-        y[i] = from_float<scalar_t>(normed * to_float(w[i]));
-      } else {
-        y[i] = from_float<scalar_t>(normed);
-      }
+      y[i] = from_float<scalar_t>(kHasWeight ? normed * to_float(w[i]) : normed);
     }
-    store<kWidth>(out + static_cast<int64_t>(v) * kWidth, y);
-  };
-#pragma unroll
-  for (int j = 0; j < kKept; ++j) {
-    const int v = threadIdx.x + j * blockDim.x;
-    if (v < vectors) write(v, kept[j]);
-  }
-  for (int v = threadIdx.x + kKept * blockDim.x; v < vectors; v += blockDim.x) {
-    write(v, load<kWidth>(row + static_cast<int64_t>(v) * kWidth));
-  }
+    store<kWidth>(out + at, y);
+  });
 }
 
 template <typename scalar_t, int kWidth>
-void launch_rms_norm(Tensor& result, const Tensor& input, const std::optional<Tensor>& weight, const Rows& rows,
-                     float epsilon, cudaStream_t stream) {
-  const int hidden_size = static_cast<int>(input.size(-1));
-  const unsigned threads = threads_for((hidden_size / kWidth + 1) / 2, 1024);
-  auto* out = static_cast<scalar_t*>(result.data_ptr());
-  const auto* in = static_cast<const scalar_t*>(input.data_ptr());
-  const auto* w = weight.has_value() ? static_cast<const scalar_t*>(weight->data_ptr()) : nullptr;
-  DISPATCH_BOOL(weight.has_value(), kHasWeight, [&] {
-    rms_norm_kernel<scalar_t, kWidth, kHasWeight>
-        <<<static_cast<unsigned>(rows.count), threads, 0, stream>>>(out, in, w, rows, epsilon, hidden_size);
+void launch_rms_norm(scalar_t* result, const scalar_t* input, const scalar_t* weight, const Rows& rows, double epsilon,
+                     int hidden_size, cudaStream_t stream) {
+  const unsigned blocks = static_cast<unsigned>(rows.count);
+  const unsigned threads = threads_for_row(hidden_size / kWidth);
+  DISPATCH_BOOL(weight != nullptr, kHasWeight, [&] {
+    rms_norm_kernel<scalar_t, kWidth, kHasWeight><<<blocks, threads, 0, stream>>>(
+        result, input, weight, rows, static_cast<float>(epsilon), hidden_size);
   });
 }
 
@@ -108,15 +79,14 @@ void rms_norm(Tensor& result,                       // [..., hidden_size]
   const cudaStream_t stream = current_stream(input);
   DISPATCH_FLOATING_TYPES(input.scalar_type(), "rms_norm", [&] {
     constexpr int kWidth = kFullWidth<scalar_t>;
+    auto* out = static_cast<scalar_t*>(result.data_ptr());
     const auto* in = static_cast<const scalar_t*>(input.data_ptr());
     const auto* w = weight.has_value() ? static_cast<const scalar_t*>(weight->data_ptr()) : nullptr;
-    auto* out = static_cast<scalar_t*>(result.data_ptr());
-    const bool whole = rows.strides_divide_by(kWidth) && rows_are_vectors<kWidth>(in, 0, hidden_size) &&
-                       rows_are_vectors<kWidth>(out, 0, hidden_size) && rows_are_vectors<kWidth>(w, 0, hidden_size);
-    if (whole) {
-      launch_rms_norm<scalar_t, kWidth>(result, input, weight, rows, static_cast<float>(epsilon), stream);
+    const int size = static_cast<int>(hidden_size);
+    if (hidden_size % kWidth == 0 && rows.strides_divide_by(kWidth) && aligned<kWidth>(in, out, w)) {
+      launch_rms_norm<scalar_t, kWidth>(out, in, w, rows, epsilon, size, stream);
     } else {
-      launch_rms_norm<scalar_t, 1>(result, input, weight, rows, static_cast<float>(epsilon), stream);
+      launch_rms_norm<scalar_t, 1>(out, in, w, rows, epsilon, size, stream);
     }
   });
   check_launch("rms_norm");

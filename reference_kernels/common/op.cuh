@@ -50,12 +50,6 @@ inline unsigned blocks_to_fill(int64_t blocks_of_work, int blocks_per_multiproce
       std::min<int64_t>(blocks_of_work, static_cast<int64_t>(multiprocessors) * blocks_per_multiprocessor));
 }
 
-// Threads for a block that shares `work` items evenly: whole warps, at most `most`.
-inline unsigned threads_for(int64_t work, int most) {
-  const int64_t warps = std::max<int64_t>(1, (work + 31) / 32);
-  return static_cast<unsigned>(std::min<int64_t>(warps * 32, most));
-}
-
 }  // namespace opwalker_ref
 
 // Runs a lambda with `scalar_t` bound to the element type that a tensor has.

@@ -33,11 +33,10 @@ __device__ __forceinline__ void store(scalar_t* to, const Vector<scalar_t, kWidt
   *reinterpret_cast<Vector<scalar_t, kWidth>*>(to) = value;
 }
 
-// Whether rows that begin at `data`, `stride` elements apart and `length` long, are made of whole aligned vectors.
-template <int kWidth, typename scalar_t>
-bool rows_are_vectors(const scalar_t* data, int64_t stride, int64_t length) {
-  return reinterpret_cast<uintptr_t>(data) % (sizeof(scalar_t) * kWidth) == 0 && stride % kWidth == 0 &&
-         length % kWidth == 0;
+// Whether vectors of kWidth elements may be loaded from each pointer; a null pointer is never loaded from.
+template <int kWidth, typename... scalar_t>
+bool aligned(const scalar_t*... pointers) {
+  return ((reinterpret_cast<uintptr_t>(pointers) % (sizeof(scalar_t) * kWidth) == 0) && ...);
 }
 
 __device__ __forceinline__ float to_float(float x) { return x; }

@@ -1,8 +1,8 @@
 """Reference kernels compiled: all that are wanted in parallel, each kept by what it was made from.
 
 In: the folder of kernels, which of them (and which wrong variants), for which machine. Out: shared libraries in the
-cache, or what the compiler said. A compiler or tool that is missing is one ``EnvironmentMissing`` that names what brings
-it. Nothing is loaded or run here.
+cache, or what the compiler said. A compiler or tool that is missing is one ``EnvironmentMissing`` that names what
+brings it. Nothing is loaded or run here.
 """
 
 from __future__ import annotations

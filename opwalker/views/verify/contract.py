@@ -44,17 +44,20 @@ class TensorArgument:
 @dataclass(frozen=True, slots=True)
 class Case:
     """One set of sizes. ``values`` are the keyword arguments of the contract's ``inputs``; ``dtypes`` the element types
-    it is run with; ``large`` ones are for a GPU alone."""
+    it is run with; ``large`` ones are for a GPU alone; an ``empty`` one has no element to work on."""
 
     name: str
     values: Mapping[str, Any]
     dtypes: tuple[str, ...] = FLOATS
     large: bool = False
+    empty: bool = False
 
 
-def case(name: str, *, dtypes: tuple[str, ...] = FLOATS, large: bool = False, **values: Any) -> Case:
+def case(
+    name: str, *, dtypes: tuple[str, ...] = FLOATS, large: bool = False, empty: bool = False, **values: Any
+) -> Case:
     """A case by its name and the keyword arguments of ``inputs``."""
-    return Case(name, values, dtypes, large)
+    return Case(name, values, dtypes, large, empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,9 @@ class Contract:
     """What an op takes and gives.
 
     ``inputs(draw, dtype, **case.values)`` makes the arguments by name, ``golden(**arguments)`` the right contents of
-    every mutated argument (by name) and returned tensor (``"return 0"``), in float64. ``coordinates`` are the words that
-    an index along a dimension is shown with. ``wrong`` are the variants behind ``OPWALKER_WRONG_<NAME>``, each with what
-    is wrong in it.
+    every mutated argument (by name) and returned tensor (``"return 0"``), in float64. ``coordinates`` are the words
+    that an index along a dimension is shown with. ``wrong`` are the variants behind ``OPWALKER_WRONG_<NAME>``, each
+    with what is wrong in it.
     """
 
     op: str

@@ -1,7 +1,7 @@
 """Documented shapes against the contract, argument by argument.
 
-In: a contract's arguments, and the walk of an op (ours, or a library's). Out: ``DocumentedShape`` for each tensor. Names of
-dimensions may differ; their number and order may not.
+In: a contract's arguments, and the walk of an op (ours, or a library's). Out: ``DocumentedShape`` a tensor. Names
+of dimensions may differ; their number and order may not.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ def documented_shapes(contract: Contract, walk: Walk) -> tuple[DocumentedShape, 
     otherwise: then they are compared by position."""
     found = _documented(walk)
     named = [one.name for one in walk.op.arguments] if walk.op else []
+    tensors = [one.name for one in walk.op.arguments if one.type.startswith("Tensor")] if walk.op else []
     out = []
-    for number, (name, argument) in enumerate(_positions(contract, named)):
-        theirs = name if name in named else named[number] if number < len(named) else name
+    for number, (name, argument) in enumerate(contract.arguments.items()):
+        theirs = name if name in named else tensors[number] if number < len(tensors) else name
         parameter = found.get(theirs)
         text = parameter.shape_text if parameter else None
         place = parameter.shape_span if parameter else None
@@ -37,8 +38,13 @@ def documented_shapes(contract: Contract, walk: Walk) -> tuple[DocumentedShape, 
     return tuple(out)
 
 
-def _positions(contract: Contract, named: Sequence[str]) -> Iterable[tuple[str, object]]:
-    return contract.arguments.items()
+def against_contract(shapes: Iterable[DocumentedShape]) -> list[str]:
+    """What the source says otherwise, as reasons."""
+    return [
+        f"{one.argument} is documented as {one.source} at {one.source_at}, and the contract says {one.contract}"
+        for one in shapes
+        if one.agrees is False
+    ]
 
 
 def _documented(walk: Walk) -> Mapping[str, ParameterFact]:
@@ -72,7 +78,9 @@ def _same(ours: Sequence[str], theirs: Sequence[str]) -> bool:
             one[:1] = other[: len(other) - len(one) + 1]
     if len(a) != len(b):
         return False
-    return not any(x != y and (_moved(x, b) or _moved(y, a) or (x.isdigit() and y.isdigit())) for x, y in zip(a, b))
+    return not any(
+        x != y and (_moved(x, b) or _moved(y, a) or (x.isdigit() and y.isdigit())) for x, y in zip(a, b, strict=True)
+    )
 
 
 def _moved(dim: str, others: Sequence[str]) -> bool:

@@ -42,8 +42,8 @@ def split(text: str) -> tuple[str, str]:
         elif char == "(" and depth == 0 and not text.startswith("(anonymous namespace)", at):
             end = at
             break
-    head = text[: min(opened, end)].strip()
-    return head.rsplit(" ", 1)[-1], _plain(text[opened + 1 : closed]) if opened < end else ""
+    instance = _plain(text[opened + 1 : closed]) if opened < end else ""
+    return text[: min(opened, end)].strip().removeprefix("void "), instance
 
 
 def _plain(instance: str) -> str:

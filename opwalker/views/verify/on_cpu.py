@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from opwalker.views.verify.arrays import Array
-from opwalker.views.verify.calling import CallFailed, Called, Parameter
+from opwalker.views.verify.calling import Called, CallFailed, Parameter
 from opwalker.views.verify.numbers import type_of_scalar
 
 _ROOM = 1 << 16

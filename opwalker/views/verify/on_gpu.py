@@ -6,7 +6,7 @@ afterwards, what the device holds. Storages go to the device whole, guard bands 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import torch
 from opwalker.errors import EnvironmentMissing, InputError
 from opwalker.model.verify import Device
 from opwalker.views.verify.arrays import Array
-from opwalker.views.verify.calling import CallFailed, Called, Parameter
+from opwalker.views.verify.calling import Called, CallFailed, Parameter
 from opwalker.views.verify.contract import tensors
 
 _DTYPES = {
@@ -25,6 +25,8 @@ _DTYPES = {
         "bool",
     )
 }  # fmt: skip
+#: Device work that is no kernel of an op: copies, and torch's filling of new tensors.
+_NOT_OURS = ("Memcpy", "Memset", "void at::native::")
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
@@ -37,17 +39,22 @@ def device() -> Device:
 
 
 class GpuOp:
-    """One op of a loaded library."""
+    """One op of loaded libraries: the first of ``names`` that they register."""
 
-    def __init__(self, library: str, namespace: str, op: str) -> None:
-        try:
-            torch.ops.load_library(library)
-        except OSError as error:
-            raise InputError(f"{library} cannot be loaded: {str(error).splitlines()[0]}") from error
-        packet = getattr(getattr(torch.ops, namespace), op, None)
-        if packet is None:
-            raise InputError(f"{library} registers no {namespace}::{op}")
-        self.op = getattr(packet, packet.overloads()[0])
+    def __init__(self, libraries: Sequence[str], names: Sequence[str]) -> None:
+        for library in libraries:
+            try:
+                torch.ops.load_library(library)
+            except OSError as error:
+                raise InputError(f"{library} cannot be loaded: {str(error).splitlines()[0]}") from error
+        for name in names:
+            namespace, _, op = name.partition("::")
+            packet = getattr(getattr(torch.ops, namespace), op, None)
+            if packet is not None:
+                self.op = getattr(packet, packet.overloads()[0])
+                break
+        else:
+            raise InputError(f"no library registers {' or '.join(names)}")
         torch.use_deterministic_algorithms(True, warn_only=True)  # new tensors are then filled with NaN
 
     @property
@@ -107,7 +114,7 @@ def kernels_of(profile: Any) -> tuple[str, ...]:
     seen = [
         event.name
         for event in profile.events()
-        if event.device_type == torch.autograd.DeviceType.CUDA and not event.name.startswith(("Memcpy", "Memset"))
+        if event.device_type == torch.autograd.DeviceType.CUDA and not event.name.startswith(_NOT_OURS)
     ]
     return tuple(dict.fromkeys(seen))
 

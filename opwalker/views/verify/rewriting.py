@@ -69,6 +69,7 @@ def _shared(plain: str, local: LocalFact, first: int) -> Edit:
     if "extern" not in local.type:
         return end, end, f" ::cuda_on_cpu::block.meet(&{local.name}, sizeof({local.name}));"
     start = max(plain.rfind(mark, 0, name) for mark in ";{}") + 1
+    start += len(plain[start:name]) - len(plain[start:name].lstrip())
     element = _SPECIFIER.sub("", plain[start:name]).strip()
     made = f"{element}* {local.name} = static_cast<{element}*>(::cuda_on_cpu::block.dynamic_shared());"
-    return start, end, " " + made
+    return start, end, made

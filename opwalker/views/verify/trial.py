@@ -23,22 +23,22 @@ from opwalker.views.verify.draw import Draw
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is run: the op of a library, under the contract that a folder has for it. ``namespace`` and ``name`` are
-    those of the op in the library; ``parameters`` the registered ones, None to ask the dispatcher."""
+    """What is run: an op under the contract that a folder has for it. ``libraries`` are loaded; of ``names`` the first
+    that they register is meant. ``parameters`` are the registered ones, None to ask the dispatcher."""
 
     folder: str
     op: str
-    library: str
-    emulated: bool
-    namespace: str
-    name: str
-    parameters: tuple[Parameter, ...] | None
+    libraries: tuple[str, ...]
+    names: tuple[str, ...]
+    emulated: bool = False
+    parameters: tuple[Parameter, ...] | None = None
     implementation: str = "reference"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A case by its number, with an element type and a seed. ``kind``: ``case``, ``opcheck`` or ``bench``."""
+    """A case by its number, with an element type and a seed. ``kind``: ``case``, ``opcheck``, ``bench`` or ``copy``
+    (no case: what the device's memory gives)."""
 
     case: int
     dtype: str
@@ -48,10 +48,12 @@ class Trial:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a trial; ``reasons`` is empty where the contract held. ``not_run`` says why it could not be run."""
+    """What came of a trial; ``reasons`` is empty where the contract held. ``not_run`` says why it could not be run,
+    ``refused`` what the op said when it did not take the arguments."""
 
     reasons: tuple[str, ...] = ()
     not_run: str | None = None
+    refused: str | None = None
     max_error: float | None = None
     tolerance: str | None = None
     kernels: tuple[str, ...] = ()
@@ -92,10 +94,10 @@ def _callable(subject: Subject) -> Any:
     if subject.emulated:
         from opwalker.views.verify.on_cpu import EmulatedOp
 
-        return EmulatedOp(subject.library, subject.name, subject.parameters or ())
+        return EmulatedOp(subject.libraries[0], subject.names[0].partition("::")[2], subject.parameters or ())
     from opwalker.views.verify.on_gpu import GpuOp
 
-    return GpuOp(subject.library, subject.namespace, subject.name)
+    return GpuOp(subject.libraries, subject.names)
 
 
 def case_of(contract: Contract, trial: Trial) -> Case:
@@ -105,6 +107,10 @@ def case_of(contract: Contract, trial: Trial) -> Case:
 
 def run(contract: Contract, op: Any, trial: Trial) -> Outcome:
     """Runs one trial with an op that can be called."""
+    if trial.kind == "copy":
+        from opwalker.views.verify.bench import copy
+
+        return copy()
     case = case_of(contract, trial)
     arguments = contract.inputs(Draw(trial.seed), dtype=trial.dtype, **case.values)
     if trial.kind == "opcheck":
@@ -146,7 +152,7 @@ def _judged(contract: Contract, op: Any, arguments: dict[str, Any], seed: int) -
     try:
         called = op(renamed, seed)
     except CallFailed as error:
-        outcome.reasons = (f"the call failed: {error}",)
+        outcome.refused = str(error)
         return outcome
     judgement = judge(contract, arrays, before, expected, called.returned, marked)
     outcome.reasons = tuple(judgement.reasons)

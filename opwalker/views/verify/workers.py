@@ -1,7 +1,7 @@
 """Worker processes for trials: each runs one built library, and is ended when a case takes too long.
 
-In: a subject and its trials. Out: an outcome for each, also where the process crashed or hung: then the next trial gets a
-new process. What a kernel does to its process costs one case.
+In: a subject and its trials. Out: an outcome for each, also where the process crashed or hung: then the next trial gets
+a new process. What a kernel does to its process costs one case.
 """
 
 from __future__ import annotations
