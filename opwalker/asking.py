@@ -166,7 +166,7 @@ class Session:
         """The light facts of every Python file."""
         from opwalker.views.python_side import light_facts
 
-        return light_facts(self.store, self.producers["py-light"])
+        return light_facts(self.store, self.producers)
 
     @functools.cached_property
     def known(self):
@@ -182,12 +182,20 @@ class Session:
             return ""
         return read(self.root.path, FileEntry(path, row[0], row[1], row[2])).text
 
-    def kept(self, question: str, kind: type[T], answer: Callable[[], T], languages: tuple[str, ...] = ()) -> T:
+    def kept(
+        self,
+        question: str,
+        kind: type[T],
+        answer: Callable[[], T],
+        languages: tuple[str, ...] = (),
+        *,
+        state: str | None = None,
+    ) -> T:
         """The answer to a question, from the store when nothing that it depends on has changed: files in ``languages``
-        (or with a name of that kind, and which files there are), or every file."""
+        (or with a name of that kind, and which files there are), or every file; or what ``state`` stands for."""
         # The folder is part of the key as little as the time is: only what was read and what read it.
         about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
-        key = f"{question}|{about}|{self._state(languages)}"
+        key = f"{question}|{about}|{state or self._state(languages)}"
         found = self.recall(key, kind)
         if found is None:
             found = answer()
@@ -222,9 +230,27 @@ class Session:
     @functools.cached_property
     def python(self):
         """Everything that Python says of ops."""
-        from opwalker.views.python_side import PythonSide, read_python
+        from opwalker.facts.registry import REGISTRY
+        from opwalker.indexing import part_key
+        from opwalker.views.python_side import PythonSide, full_facts, read_python
 
+<<<<<<< ours
+        (round_,) = [one for one in REGISTRY.rounds if one.language == "python"]
+        full = full_facts(self.store, self.producers)
+
+        def read() -> PythonSide:
+            return read_python(
+                self.light,
+                full,
+                lambda part: self.store.result(part_key(round_, part)),
+                lambda part, blob: self.store.put_result(part_key(round_, part), blob),
+            )
+
+        # What was read says it all: an edit that changes no fact changes no answer.
+        return self.kept("python", PythonSide, read, state=f"{self.light.state()} {full.state()}")
+=======
         return self.kept("python", PythonSide, lambda: read_python(self.store, self.producers, self.light), ("python",))
+>>>>>>> theirs
 
     @functools.cached_property
     def view(self):

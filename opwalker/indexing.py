@@ -25,7 +25,9 @@ from opwalker.facts.registry import (
     named_problem,
     problem_name,
     producers,
+    round_producer,
 )
+from opwalker.link.stamped import FactsGone, FactsInStore
 from opwalker.link.store import FileRow, Store, StoreRebuilt
 from opwalker.link.store_rows import FactsRow, tree_digest
 from opwalker.model.source import FileEntry, Problem, SourceRoot
@@ -106,7 +108,7 @@ class _Run:
         self._progress = progress
         self._registry = registry
         self._producers = producers(registry)
-        self._all_producers = _key(self._producers)
+        self._all_producers = _key(self._producers, registry.rounds)
         self._digests: dict[str, str] = {}
         self._seconds: dict[str, float] = {}
         self._current = "other"
@@ -151,7 +153,10 @@ class _Run:
         """Make the facts that are still missing, and the rounds; then note that all is there."""
         for _ in range(_MOST_PASSES):
             self._extract(self._missing(entries), self._registry.extractors, known, "facts")
-            whole = [self._again(round_, entries, known) for round_ in rounds]
+            try:
+                whole = [self._again(round_, entries, known) for round_ in rounds]
+            except FactsGone:
+                whole = [False]
             # Another process may have dropped facts that this one counted on.
             if all(whole) and not self._missing(entries):
                 self._store.mark_complete(self._all_producers, tree_digest(self._digests))
@@ -237,27 +242,40 @@ class _Run:
         extractor = round_.extractor
         (of_first,) = [e for e in self._registry.extractors[round_.language] if e.kind == round_.first]
         with self._stage("link"):
-            needed, prepare = _loaded(round_.needed), _loaded(round_.prepare)
-            first = self._facts_in(of_first, round_.language, entries)
-            # What was found for another state of the tree may hold more than is needed now, and that does no harm.
-            found = self._facts_in(extractor, round_.language, entries)
-            prepared = prepare(first)
-        asked: dict[str, frozenset[str]] = {}
+            first = self._facts_in(of_first, round_.language)
+            found = self._facts_in(extractor, round_.language)
+        # What was found for another state of the tree may hold more than is needed now, and that does no harm.
         wanted = self._as_before(extractor, first.keys() - found.keys(), known)
+        asked: dict[str, frozenset[str]] = {}
+        prepared: Any = None
         while True:
             asked |= {path: names | asked.get(path, frozenset()) for path, names in wanted.items()}
             tasks, hints = self._hinted(wanted, extractor, entries)
             self._extract(tasks, {round_.language: (extractor,)}, known, extractor.kind, hints)
             with self._stage("link"):
-                blobs = ((path, self._facts_of(path, extractor)) for path in sorted(wanted))
-                found |= _decoded(extractor, ((path, blob) for path, blob in blobs if blob is not None))
+                found.renew()
+                if not asked.keys() <= found.keys():
+                    return False
+                state = f"{round_producer(round_)} {first.state()} {found.state()}"
+                if state == self._store.note(f"round {extractor.kind}"):
+                    # For these very facts nothing more was needed.
+                    return True
+                if prepared is None:
+                    prepared = _loaded(round_.prepare)(first, self._kept_parts(round_))
                 wanted = {
                     path: names
-                    for path, names in needed(first, found, prepared).items()
+                    for path, names in _loaded(round_.needed)(first, found, prepared).items()
                     if path in first and not (path in asked and names <= asked[path])
                 }
             if not wanted:
-                return asked.keys() <= found.keys()
+                with self._stage("finish"):
+                    for part, blob in _loaded(round_.keep)(prepared).items():
+                        self._store.put_result(part_key(round_, part), blob)
+                    self._store.set_note(f"round {extractor.kind}", state)
+                return True
+
+    def _kept_parts(self, round_: Round) -> Callable[[str], bytes | None]:
+        return lambda part: self._store.result(part_key(round_, part))
 
     def _as_before(
         self, extractor: Extractor, paths: Set[str], known: Mapping[str, FileRow]
@@ -286,11 +304,9 @@ class _Run:
         hints = {path: Hint(names[digest], digest, self._facts_of(path, extractor)) for digest, path in paths.items()}
         return [entries[path] for path in hints], hints
 
-    def _facts_in(self, extractor: Extractor, language: str, entries: Mapping[str, FileEntry]) -> dict[str, Any]:
-        """``{path: facts}`` of the files in a language: one of another may have the same content, an empty one."""
-        paths = {path for path, entry in entries.items() if entry.language == language}
-        rows = self._store.facts_by_path(extractor.kind, self._producer(extractor))
-        return dict(_decoded(extractor, ((path, blob) for path, blob in rows if path in paths)))
+    def _facts_in(self, extractor: Extractor, language: str) -> FactsInStore[Any]:
+        """The facts of the files in a language: one of another may have the same content, an empty one."""
+        return FactsInStore(self._store, extractor.kind, self._producer(extractor), language, _loaded(extractor.facts))
 
     def _facts_of(self, path: str, extractor: Extractor) -> bytes | None:
         return self._store.facts(self._digests[path], extractor.kind, self._producer(extractor))
@@ -361,6 +377,12 @@ def _differs(entry: FileEntry, row: FileRow | None) -> bool:
     return row is None or row[:3] != (entry.size, entry.mtime_ns, entry.language)
 
 
-def _key(by_kind: Mapping[str, str]) -> str:
+def _key(by_kind: Mapping[str, str], rounds: Sequence[Round]) -> str:
     """The digest of all producers together."""
-    return hashlib.blake2b(repr(sorted(by_kind.items())).encode(), digest_size=16).hexdigest()
+    whole = repr((sorted(by_kind.items()), [round_producer(round_) for round_ in rounds]))
+    return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
+
+
+def part_key(round_: Round, part: str) -> str:
+    """The key under which a part is kept that a round's code made."""
+    return f"{part}|{round_producer(round_)}"

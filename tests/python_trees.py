@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from opwalker.facts.python_full import full
 from opwalker.facts.python_light import light
-from opwalker.link.python_ops import PythonOps
+from opwalker.link.python_ops import python_ops
 from opwalker.link.python_scope import Scope
+from opwalker.link.stamped import HeldFacts
 from opwalker.model.python import PyFacts, PyLight
 from opwalker.model.source import SourceFile
 from opwalker.model.walk import Op
@@ -33,13 +34,14 @@ class Tree:
         self.light: dict[str, PyLight] = {path: light(source(text, path)) for path, text in files.items()}
         self.full: dict[str, PyFacts] = {}
         self.rounds: list[dict[str, frozenset[str]]] = []
-        scope = Scope(self.light)
-        while wanted := scope.needed(self.full):
+        held = HeldFacts(self.light)
+        scope = Scope(held)
+        while wanted := scope.needed(HeldFacts(self.full)):
             self.rounds.append(wanted)
             assert len(self.rounds) <= MOST_ROUNDS
             for path, names in wanted.items():
                 self.full[path] = full(source(files[path], path), names, self.full.get(path))
-        self.ops = PythonOps(self.light, self.full, scope.modules)
+        self.ops = python_ops(held, HeldFacts(self.full))
 
     def callers(self, name: str) -> list[tuple[int, str, int, str | None, str | None]]:
         """``(depth, file, line, function, callee)`` of every call of an op."""

@@ -69,13 +69,19 @@ def names(facts: Words | Found) -> list[tuple[str, str]]:
     return [(word, "word") for word in dict.fromkeys(facts.words)]
 
 
-def users(first: Mapping[str, Words]) -> dict[str, set[str]]:
+def users(first: Mapping[str, Words], kept: Callable[[str], bytes | None]) -> dict[str, set[str]]:
     """``{word: files that hold it}``."""
+    assert kept("users") in (None, b"kept")
     found: dict[str, set[str]] = {}
     for path, facts in first.items():
         for word in facts.words:
             found.setdefault(word, set()).add(path)
     return found
+
+
+def to_keep(prepared: Mapping[str, set[str]]) -> dict[str, bytes]:
+    """One part, to be handed to ``users`` next time."""
+    return {"users": b"kept"}
 
 
 def needed(
@@ -104,7 +110,8 @@ NEWER_WORDS = extractor("words", "words", "Words", "facts/registry.py", "errors.
 FIND = extractor("find", "find", "Found")
 PLAIN = Registry({"cuda": (WORDS,), "cpp": (WORDS,), "python": (WORDS,)})
 NEWER = Registry({"cuda": (NEWER_WORDS,), "cpp": (NEWER_WORDS,), "python": (NEWER_WORDS,)})
-ROUNDS = Registry(PLAIN.extractors, (Round("python", "words", FIND, f"{HERE}:needed", f"{HERE}:users"),))
+ROUND = Round("python", "words", FIND, f"{HERE}:needed", f"{HERE}:users", f"{HERE}:to_keep", ("indexing.py",))
+ROUNDS = Registry(PLAIN.extractors, (ROUND,))
 FIND_PRODUCER = producer(FIND)
 
 
@@ -394,7 +401,7 @@ def test_rounds_read_again_only_what_is_new(place: Place) -> None:
 def test_rounds_are_left_out_when_their_language_is_not_concerned(place: Place) -> None:
     place.write(CHAIN)
     place.index(ROUNDS)
-    broken = Registry(PLAIN.extractors, (replace(ROUNDS.rounds[0], prepare=f"{HERE}:nowhere"),))
+    broken = Registry(PLAIN.extractors, (replace(ROUND, prepare=f"{HERE}:nowhere"),))
     place.write({"a.cu": "something else"}, age=500)
     assert brief(place.index(broken)) == (1, 1, 4, 0)
     (place.folder / "a.cu").unlink()
@@ -427,7 +434,7 @@ def test_rounds_in_a_tree_without_such_files(place: Place) -> None:
 
 def test_a_round_whose_function_is_not_there(place: Place) -> None:
     place.write(CHAIN)
-    broken = Registry(PLAIN.extractors, (replace(ROUNDS.rounds[0], needed=f"{HERE}:nowhere"),))
+    broken = Registry(PLAIN.extractors, (replace(ROUND, needed=f"{HERE}:nowhere"),))
     with pytest.raises(InternalError, match="nowhere"):
         place.index(broken)
 

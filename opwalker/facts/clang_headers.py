@@ -48,7 +48,11 @@ class Headers:
 def find_headers() -> Headers:
     """What is installed: in this Python, in an active environment, or where CUDA is commonly put."""
     torch, version = _torch()
-    cuda = next((found for found in _cuda_folders() if os.path.isfile(os.path.join(found[0], "cuda_runtime.h"))), ())
+    # The toolkit that is found first counts; what it lacks (a library's headers) the others may have.
+    places = [found for found in _cuda_folders() if found]
+    whole = [found for found in places if os.path.isfile(os.path.join(found[0], "cuda_runtime.h"))]
+    cuda = tuple(dict.fromkeys(folder for found in (*whole[:1], *places) for folder in found if os.path.isdir(folder)))
+    cuda = cuda if whole else ()
     python = os.path.join(sys.base_prefix, "include", f"python{sys.version_info.major}.{sys.version_info.minor}")
     return Headers(
         torch,

@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable
 from typing import Any
 
+from opwalker.facts.clang_kinds import Kinds
 from opwalker.facts.clang_library import Places, load, version
 from opwalker.model.clang import (
     ClangFunction,
@@ -21,6 +23,7 @@ from opwalker.model.clang import (
     ClangSymbol,
     ClangUnit,
     ClangUse,
+    ClangValue,
     UnitRequest,
 )
 
@@ -42,7 +45,7 @@ _KEPT_ERRORS = 400
 _KEEP_GOING = 0x200
 
 _MISSING = re.compile(r"'([^']+)' file not found")
-_CONTINUE, _RECURSE = 1, 2
+_BREAK, _CONTINUE, _RECURSE = 0, 1, 2
 
 
 def read_unit(request: UnitRequest) -> ClangUnit:
@@ -52,38 +55,20 @@ def read_unit(request: UnitRequest) -> ClangUnit:
     started = time.perf_counter()
     options = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | _KEEP_GOING
     path = os.path.join(request.root, request.path)
+    overlay = None
+    own_lines = None
+    if request.behind:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        own_lines = text.count("\n") + 1
+        overlay = [(path, f"{text}\n{request.behind}\n")]
     try:
-        unit = cindex.Index.create().parse(path, args=list(request.arguments), options=options)
+        unit = cindex.Index.create().parse(path, list(request.arguments), overlay, options)
     except cindex.TranslationUnitLoadError:
         return ClangUnit(request.path, clang=version(), unread="clang cannot read it with these flags")
     reader = _Reader(cindex, Places(request.root, request.outside))
     reader.read(unit.cursor)
-    return reader.facts(request.path, unit.diagnostics, started)
-
-
-class _Kinds:
-    """The kinds of cursor that matter, by number."""
-
-    def __init__(self, cindex: Any) -> None:
-        def ids(*names: str) -> frozenset[int]:
-            return frozenset(getattr(cindex.CursorKind, name).value for name in names)
-
-        self.scopes = ids("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL")
-        self.classes = ids("CLASS_DECL", "STRUCT_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION")
-        self.functions = ids(
-            "FUNCTION_DECL", "CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION", "FUNCTION_TEMPLATE"
-        )
-        self.named_scopes = ids("NAMESPACE") | self.classes
-        self.call = cindex.CursorKind.CALL_EXPR.value
-        self.names = ids("DECL_REF_EXPR", "MEMBER_REF_EXPR")
-        self.candidates = cindex.CursorKind.OVERLOADED_DECL_REF.value
-        self.lambda_ = cindex.CursorKind.LAMBDA_EXPR.value
-        self.macro = cindex.CursorKind.MACRO_DEFINITION.value
-        self.macro_use = cindex.CursorKind.MACRO_INSTANTIATION.value
-        self.global_ = cindex.CursorKind.CUDAGLOBAL_ATTR.value
-        self.device = cindex.CursorKind.CUDADEVICE_ATTR.value
-        self.host = cindex.CursorKind.CUDAHOST_ATTR.value
-        self.body = cindex.CursorKind.COMPOUND_STMT.value
+    return reader.facts(request.path, unit.diagnostics, started, own_lines)
 
 
 class _Reader:
@@ -92,7 +77,7 @@ class _Reader:
     def __init__(self, cindex: Any, places: Places) -> None:
         self._cindex = cindex
         self._places = places
-        self._kinds = _Kinds(cindex)
+        self._kinds = Kinds(cindex)
         self._library = cindex.conf.lib
         self._callback = cindex.callbacks["cursor_visit"]
         self._by_usr: dict[str, int] = {}
@@ -102,6 +87,7 @@ class _Reader:
         self._uses: dict[ClangUse, None] = {}
         self._macros: list[ClangMacro] = []
         self._macro_uses: dict[ClangMacroUse, None] = {}
+        self._values: dict[ClangValue, None] = {}
         self._lambdas: dict[tuple[str, int], None] = {}
         self._pending: list[Any] = []
         self._instances: dict[int, int] = {}
@@ -191,6 +177,13 @@ class _Reader:
                 self._use("name", cursor, (target,))
         elif kind == kinds.candidates:
             self._overloads(cursor)
+        elif kind == kinds.variable:
+            if self._holds_function(cursor.type):
+                self._value(cursor, cursor)
+        elif kind == kinds.binary:
+            self._assignment(cursor)
+        elif kind == kinds.returned:
+            self._value(None, cursor)
         elif kind == kinds.lambda_:
             file, line, here = self._place(cursor.location)
             if here:
@@ -213,8 +206,7 @@ class _Reader:
             self._use(kind, cursor, (target,) if target is not None else ())
             return
         file, line, here = self._place(target.location)
-        end = self._places.of(target.extent.end)[1]
-        self._use(kind, cursor, (), through=(file, line, max(end, line)) if here else None)
+        self._use(kind, cursor, (), through=(file, line) if here else None)
 
     def _overloads(self, cursor: Any) -> None:
         count = self._library.clang_getNumOverloadedDecls(cursor)
@@ -233,7 +225,7 @@ class _Reader:
         cursor: Any,
         targets: tuple[Any, ...],
         dependent: bool = False,
-        through: tuple[str, int, int] | None = None,
+        through: tuple[str, int] | None = None,
     ) -> None:
         handle, line = self._places.of(cursor.location)
         file, here = self._places.named(handle)
@@ -244,14 +236,76 @@ class _Reader:
             return
         start_handle, start = self._places.of(cursor.extent.start)
         start = start if start_handle == handle else line
+        end = max(line, self._places.of(cursor.extent.end)[1]) if kind == "call" else line
         name = targets[0].spelling if targets else cursor.spelling
-        self._uses[ClangUse(kind, name, file, line, start, found, dependent, through)] = None
+        self._uses[ClangUse(kind, name, file, line, start, found, dependent, through, end)] = None
 
     def _place(self, location: Any) -> tuple[str, int, bool]:
         """``(file, line, whether it lies in the tree)``."""
         handle, line = self._places.of(location)
         file, here = self._places.named(handle)
         return file, line, here
+
+    # -- functions as values ----------------------------------------------------------------------------------------
+
+    def _holds_function(self, kind: Any) -> bool:
+        made = kind.get_canonical()
+        return made.kind in self._kinds.pointers and made.get_pointee().kind in self._kinds.function_types
+
+    def _assignment(self, cursor: Any) -> None:
+        left: list[Any] = []
+
+        def look(child: Any, _: Any) -> int:
+            left.append(child)
+            return _BREAK
+
+        self._visit(cursor, look)
+        # A comparison of two pointers is a truth value; what has a pointer's type assigns one.
+        if left and left[0]._kind_id in self._kinds.names and self._holds_function(cursor.type):
+            target = left[0].referenced
+            if target is not None and target._kind_id in self._kinds.variables:
+                self._value(target, cursor)
+
+    def _value(self, into: Any, cursor: Any) -> None:
+        """Notes what goes into a variable, or out by ``return`` (``into`` None)."""
+        kinds = self._kinds
+        names: list[Any] = []
+        calls: list[Any] = []
+        variables: list[Any] = []
+
+        def look(child: Any, _: Any) -> int:
+            if child._kind_id == kinds.call:
+                calls.append(child.referenced)
+                return _CONTINUE
+            if child._kind_id in kinds.names:
+                target = child.referenced
+                if target is not None and target._kind_id in kinds.functions:
+                    names.append(target)
+                elif target is not None and target._kind_id in kinds.variables:
+                    variables.append(target)
+            return _RECURSE
+
+        self._visit(cursor, look)
+        file, line, here = self._place(cursor.location)
+        if not here or not (names or calls or variables):
+            return
+        held = self._place(into.location) if into is not None else None
+        places = dict.fromkeys(self._place(one.location) for one in variables if into is None or one != into)
+        value = ClangValue(
+            held[:2] if held else None,
+            file,
+            line,
+            self._numbers(names),
+            self._numbers(one for one in calls if one is not None and one._kind_id in kinds.functions),
+            tuple((where, number) for where, number, in_tree in places if in_tree),
+        )
+        if value.names or value.calls or value.variables:
+            self._values[value] = None
+
+    def _numbers(self, targets: Iterable[Any]) -> tuple[int, ...]:
+        """The symbols of functions, those of the tree alone."""
+        found = dict.fromkeys(self._symbol(target) for target in targets)
+        return tuple(number for number in found if self._symbol_list[number].here)
 
     # -- what is referred to ----------------------------------------------------------------------------------------
 
@@ -315,18 +369,22 @@ class _Reader:
 
     # -- together ---------------------------------------------------------------------------------------------------
 
-    def facts(self, path: str, diagnostics: Any, started: float) -> ClangUnit:
-        """All that was read, with what clang had to complain about."""
-        errors = [d for d in diagnostics if d.severity >= self._cindex.Diagnostic.Error]
-        missing = dict.fromkeys(found[1] for d in errors if (found := _MISSING.search(d.spelling)))
-        placed = [(*self._place(d.location), d.spelling) for d in errors]
-        here = [(file, line, text) for file, line, in_tree, text in placed if in_tree]
+    def facts(self, path: str, diagnostics: Any, started: float, own_lines: int | None) -> ClangUnit:
+        """All that was read, with what clang had to complain about in the first ``own_lines`` of the unit (None: in
+        all)."""
+        placed = [
+            (*self._place(d.location), d.spelling) for d in diagnostics if d.severity >= self._cindex.Diagnostic.Error
+        ]
+        errors = [one for one in placed if own_lines is None or one[0] != path or one[1] <= own_lines]
+        missing = dict.fromkeys(found[1] for *_, text in errors if (found := _MISSING.search(text)))
+        here = [(file, line, text) for file, line, in_tree, text in errors if in_tree]
         shown = [f"{file}:{line}: {text}" for file, line, text in here if not _MISSING.search(text)]
         return ClangUnit(
             path=path,
             functions=tuple(self._functions.values()),
             symbols=tuple(self._symbol_list),
             uses=tuple(self._uses),
+            values=tuple(self._values),
             macro_uses=tuple(self._macro_uses),
             macros=tuple(self._macros),
             lambdas=tuple(self._lambdas),

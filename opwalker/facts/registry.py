@@ -47,11 +47,15 @@ class Extractor:
 class Round:
     """A second reading of the files in ``language`` that matter, each for the names that matter in it.
 
-    ``prepare`` names a function of ``{path: facts of the kind first}``; ``needed`` one of the same, of ``{path: facts
-    by extractor}`` found so far and of what ``prepare`` gave, which gives ``{path: names}`` of the files to read, or to
-    read again for more names. It is asked until it says nothing new. The extractor's function is called as
-    ``f(source, names, known)``; ``known`` are the facts of the same text for fewer names, or None. Its facts have a
-    field ``watched``, the names that they were read for. Facts for more names than needed must do no harm.
+    ``prepare`` names a function of ``{path: facts of the kind first}`` and of what was kept of an earlier state of the
+    tree, as a function of a part's name; ``needed`` one of the same facts, of ``{path: facts by extractor}`` found so
+    far and of what ``prepare`` gave, which gives ``{path: names}`` of the files to read, or to read again for more
+    names. It is asked until it says nothing new; then ``keep``, a function of what ``prepare`` gave, gives what is to
+    be kept as ``{part: bytes}``. ``sources`` are the files whose code these functions consist of, as in ``Extractor``.
+
+    The extractor's function is called as ``f(source, names, known)``; ``known`` are the facts of the same text for
+    fewer names, or None. Its facts have a field ``watched``, the names that they were read for. Facts for more names
+    than needed must do no harm.
     """
 
     language: str
@@ -59,6 +63,8 @@ class Round:
     extractor: Extractor
     needed: str
     prepare: str
+    keep: str
+    sources: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,8 @@ REGISTRY = Registry(
             _PYTHON_FULL,
             needed="opwalker.link.python_scope:needed_in",
             prepare="opwalker.link.python_scope:Scope",
+            keep="opwalker.link.python_scope:to_keep",
+            sources=("link/python_*.py", "link/stamped.py", "notation/python_*.py", "model/python.py"),
         ),
     ),
 )
@@ -110,18 +118,28 @@ _COMMON = ("model/source.py", "source/read.py", "facts/workers*.py")
 @cache
 def producer(extractor: Extractor) -> str:
     """The digest of the code that makes an extractor's facts: 16 hex digits. A pattern without a file is an error."""
-    whole = hashlib.blake2b(digest_size=8)
     # The standard library's parser is part of the code, and so is how it differs between releases of Python.
-    whole.update(f"{extractor.kind} {extractor.function} {extractor.facts} {sys.version_info[:2]}".encode())
-    for pattern in (*_COMMON, *extractor.sources):
-        for name, content in _contents(pattern):
-            whole.update(f"\0{name}\0{len(content)}\0".encode() + content)
-    return whole.hexdigest()
+    names = f"{extractor.kind} {extractor.function} {extractor.facts} {sys.version_info[:2]}"
+    return _digest(names, (*_COMMON, *extractor.sources))
+
+
+@cache
+def round_producer(round_: Round) -> str:
+    """The digest of the code that says what a round needs: what other code kept is not used."""
+    return _digest(f"{round_.language} {round_.first} {producer(round_.extractor)}", round_.sources)
 
 
 def producers(registry: Registry) -> dict[str, str]:
     """``{kind: producer digest}`` of every extractor."""
     return {kind: producer(extractor) for kind, extractor in registry.all().items()}
+
+
+def _digest(names: str, patterns: tuple[str, ...]) -> str:
+    whole = hashlib.blake2b(names.encode(), digest_size=8)
+    for pattern in patterns:
+        for name, content in _contents(pattern):
+            whole.update(f"\0{name}\0{len(content)}\0".encode() + content)
+    return whole.hexdigest()
 
 
 @cache

@@ -68,9 +68,11 @@ class Context:
 
 
 class Flow:
-    """Follows the steps of all files of a graph.
+    """Follows the steps of a file, and those of others that it leads to.
 
-    ``results`` holds what decorators returned, by file, decorated function and line of the decorator.
+    ``results`` holds what decorators returned, by file, decorated function and line of the decorator. What a name
+    stands for is worked out once, so that an answer can depend on what was asked before: one flow for each file, and
+    its answers depend on the facts alone.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -82,20 +84,19 @@ class Flow:
         self.results: dict[tuple[str, str, int], Value] = {}
         self._alone: dict[tuple[str, str], tuple[list[Found], Frame]] = {}
 
-    def all_found(self) -> list[Found]:
-        """All registrations of all files, each once, by file and line."""
-        found: dict[tuple[Effect, str, int], Found] = {}
-        for path in sorted(self.graph.full):
-            for scope in list(self.steps(path)):
-                function = scope is not None and scope in self.graph.functions(path)
-                entries = self.alone(path, scope)[0] if function and scope is not None else self._module(path, scope)
-                for one in entries:
-                    key = (one.effect, one.path, one.line)
-                    if one.effect.name is None and one.effect.given:
-                        continue
-                    if key not in found or len(one.condition or "") < len(found[key].condition or ""):
-                        found[key] = one
-        return sorted(found.values(), key=lambda one: (one.path, one.line, one.effect.name or "", one.effect.action))
+    def found_in(self, path: str) -> list[Found]:
+        """All registrations that a file makes, each once, by line."""
+        found: dict[tuple[Effect, int], Found] = {}
+        for scope in list(self.steps(path)):
+            function = scope is not None and scope in self.graph.functions(path)
+            entries = self.alone(path, scope)[0] if function and scope is not None else self._module(path, scope)
+            for one in entries:
+                key = (one.effect, one.line)
+                if one.effect.name is None and one.effect.given:
+                    continue
+                if key not in found or len(one.condition or "") < len(found[key].condition or ""):
+                    found[key] = one
+        return sorted(found.values(), key=lambda one: (one.line, one.effect.name or "", one.effect.action))
 
     # -- entries
 
@@ -104,7 +105,7 @@ class Flow:
         known = self._steps.get(path)
         if known is None:
             known = self._steps[path] = {}
-            facts = self.graph.full.get(path)
+            facts = self.graph.facts(path)
             for step in facts.steps if facts is not None else ():
                 known.setdefault(step.scope, []).append(step)
         return known

@@ -1,16 +1,17 @@
 """Names of full facts resolved: which function a call means, which op an alias means.
 
 In: ``Modules`` and the full facts of the files that were read. Out: ``Graph``: from the text of a callee in a function
-to the functions, classes or ops that it can mean. What is not in the facts is not guessed.
+to the functions, classes or ops that it can mean, and names whose value a step of the flow computes. What is not in the
+facts is not guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from opwalker.link.python_modules import Modules
-from opwalker.model.python import PyAlias, PyCall, PyClass, PyFacts, PyFunction, PyImport
+from opwalker.model.python import PyAlias, PyCall, PyClass, PyFacts, PyFunction, PyImport, PyStep
 
 _SELF = ("self", "cls")
 #: Bases are followed over at most this many classes.
@@ -25,22 +26,49 @@ class Node:
     qualname: str
 
 
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A name that a step binds, ``name`` or ``Class.name`` of a file, and what is asked of its value.
+
+    The value may be an op; whether it is one, the flow of registrations tells.
+    """
+
+    path: str
+    name: str
+    rest: str = ""
+
+
+#: What a name can mean.
+Meaning = Node | PyAlias | Slot
+
+
 class Graph:
     """Resolves names. ``full`` may hold more files than are ever asked for."""
 
     def __init__(self, modules: Modules, full: Mapping[str, PyFacts]) -> None:
         self.modules = modules
         self.full = full
-        #: Module-level names that registrations are bound to: what they are is not known yet, that they matter is.
-        self.results: set[Node] = set()
+        self._targets: dict[str, set[str]] = {}
         self._functions: dict[str, dict[str, list[PyFunction]]] = {}
         self._classes: dict[str, dict[str, PyClass]] = {}
         self._imports: dict[str, dict[str, list[PyImport]]] = {}
         self._aliases: dict[str, dict[str, list[PyAlias]]] = {}
         self._origins: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
 
+    def watch(self) -> set[str]:
+        """Begin to note the files that answers lean on; the set that is given back fills as questions are asked."""
+        self.modules.reads = set()
+        self._origins = {}
+        return self.modules.reads
+
+    def facts(self, path: str) -> PyFacts | None:
+        """The full facts of a file, None where it was not read."""
+        self.modules.reads.add(path)
+        return self.full.get(path)
+
     def functions(self, path: str) -> dict[str, list[PyFunction]]:
         """The known functions of a file by qualname; several where it is defined in several branches."""
+        self.modules.reads.add(path)
         known = self._functions.get(path)
         if known is None:
             known = self._functions[path] = {}
@@ -51,6 +79,7 @@ class Graph:
 
     def classes(self, path: str) -> dict[str, PyClass]:
         """The known classes of a file by qualname."""
+        self.modules.reads.add(path)
         known = self._classes.get(path)
         if known is None:
             facts = self.full.get(path)
@@ -60,6 +89,7 @@ class Graph:
 
     def imports(self, path: str) -> dict[str, list[PyImport]]:
         """The imports among a file's full facts, by alias."""
+        self.modules.reads.add(path)
         known = self._imports.get(path)
         if known is None:
             known = self._imports[path] = {}
@@ -70,6 +100,7 @@ class Graph:
 
     def aliases(self, path: str) -> dict[str, list[PyAlias]]:
         """The op aliases of a file by ``name`` or ``Class.name``, functions' own left out."""
+        self.modules.reads.add(path)
         known = self._aliases.get(path)
         if known is None:
             known = self._aliases[path] = {}
@@ -80,15 +111,15 @@ class Graph:
                     known.setdefault(name, []).append(one)
         return known
 
-    def calls(self) -> list[tuple[Node, list[Node | PyAlias]]]:
-        """Every call inside a function that may mean something: the function, and what its callee means."""
-        found = []
-        for path, facts in self.full.items():
-            for call in facts.calls:
-                meanings = self.meanings(path, call) if call.function is not None else []
-                if meanings and call.function is not None:
-                    found.append((Node(path, call.function), meanings))
-        return found
+    def targets(self, path: str) -> set[str]:
+        """The names outside of functions that steps of a file bind: ``name``, ``Class.name``."""
+        self.modules.reads.add(path)
+        known = self._targets.get(path)
+        if known is None:
+            facts, functions = self.full.get(path), self.functions(path)
+            known = {name for step in facts.steps if (name := bound_name(step, functions))} if facts else set()
+            self._targets[path] = known
+        return known
 
     def is_autograd(self, path: str, owner: str) -> bool:
         """Whether a class is an autograd function, whose ``forward`` runs through ``apply``."""
@@ -111,7 +142,7 @@ class Graph:
             known = self._origins[key] = tuple(found)
         return known
 
-    def meanings(self, path: str, call: PyCall) -> list[Node | PyAlias]:
+    def meanings(self, path: str, call: PyCall) -> list[Meaning]:
         """What the callee of a call can mean: functions and classes, or op aliases with the rest of the spelling."""
         parts = call.callee.split(".")
         if parts[0] in (*_SELF, "super()"):
@@ -121,18 +152,15 @@ class Graph:
             if owner is None:
                 return []
             found = self.method(path, owner, parts[1], skip_own=parts[0] == "super()")
-            return [found] if found is not None else list(self.class_aliases(path, owner, parts[1]))
+            return [found] if found is not None else list(self.attribute(path, owner, parts[1]))
         return list(self.named(path, parts, call.function))
 
-    def add_alias(self, path: str, alias: PyAlias) -> None:
-        """Make known that a name of a file stands for an op; ``alias.scope`` is the class that has it."""
-        name = alias.name if alias.scope is None else f"{alias.scope}.{alias.name}"
-        self.aliases(path).setdefault(name, []).append(alias)
-
-    def class_aliases(self, path: str, owner: str, name: str) -> Iterator[PyAlias]:
-        """The ops that an attribute of a class stands for, in the class itself or the nearest base that has it."""
+    def attribute(self, path: str, owner: str, name: str) -> Iterator[PyAlias | Slot]:
+        """What an attribute of a class stands for, in the class itself or the nearest base that has it."""
         for here, qualname in self._lineage(path, owner):
-            found = self.aliases(here).get(f"{qualname}.{name}")
+            found: list[PyAlias | Slot] = [*self.aliases(here).get(f"{qualname}.{name}", ())]
+            if f"{qualname}.{name}" in self.targets(here):
+                found.append(Slot(here, f"{qualname}.{name}"))
             if found:
                 yield from found
                 return
@@ -170,7 +198,7 @@ class Graph:
                     if isinstance(meaning, Node):
                         pending.append((meaning.path, meaning.qualname))
 
-    def named(self, path: str, parts: list[str], function: str | None) -> Iterator[Node | PyAlias]:
+    def named(self, path: str, parts: list[str], function: str | None) -> Iterator[Meaning]:
         """What a dotted name means in a function of a file."""
         scope = function
         while scope is not None:
@@ -186,13 +214,11 @@ class Graph:
             yield from outer
             yield from self._in_file(path, parts)
 
-    def _imported(
-        self, path: str, parts: list[str], function: str | None
-    ) -> tuple[list[Node | PyAlias], list[Node | PyAlias], bool]:
+    def _imported(self, path: str, parts: list[str], function: str | None) -> tuple[list[Meaning], list[Meaning], bool]:
         """What imports make of a dotted name: those inside the function, those outside of functions, and whether the
         former hide all else, which they do even where they lead out of the tree."""
-        local: list[Node | PyAlias] = []
-        outer: list[Node | PyAlias] = []
+        local: list[Meaning] = []
+        outer: list[Meaning] = []
         hidden = False
         imports = self.imports(path)
         for size in range(len(parts), 0, -1):
@@ -209,7 +235,7 @@ class Graph:
                 outer.extend(self._through(path, one, parts))
         return local, outer, hidden
 
-    def _through(self, path: str, one: PyImport, rest: list[str]) -> Iterator[Node | PyAlias]:
+    def _through(self, path: str, one: PyImport, rest: list[str]) -> Iterator[Meaning]:
         for bound in self.modules.bound(path, one):
             if bound.name == "*":
                 if rest and not rest[0].startswith("_"):
@@ -219,7 +245,7 @@ class Graph:
             else:
                 yield from self.symbol(bound.target, [bound.name, *rest])
 
-    def _in_module(self, target: str, rest: list[str]) -> Iterator[Node | PyAlias]:
+    def _in_module(self, target: str, rest: list[str]) -> Iterator[Meaning]:
         while rest:
             inner = self.modules.below(target, rest[0])
             if inner is None or (len(rest) > 1 and rest[0] in self.modules.bindings(target)):
@@ -228,7 +254,7 @@ class Graph:
         if rest and not target.endswith("/"):
             yield from self.symbol(target, rest)
 
-    def symbol(self, path: str, parts: list[str]) -> Iterator[Node | PyAlias]:
+    def symbol(self, path: str, parts: list[str]) -> Iterator[Meaning]:
         """What ``parts`` means as an attribute of the module ``path``; re-exports are followed."""
         for origin, name in self.modules.origins(path, parts[0]):
             if name is None:
@@ -236,10 +262,10 @@ class Graph:
             else:
                 yield from self._in_file(origin, [name, *parts[1:]])
 
-    def _in_file(self, path: str, parts: list[str]) -> Iterator[Node | PyAlias]:
+    def _in_file(self, path: str, parts: list[str]) -> Iterator[Meaning]:
         """What a file itself defines under a dotted name."""
         whole = ".".join(parts)
-        if whole in self.functions(path) or whole in self.classes(path) or Node(path, whole) in self.results:
+        if whole in self.functions(path) or whole in self.classes(path):
             yield Node(path, whole)
         elif len(parts) > 1 and ".".join(parts[:-1]) in self.classes(path):
             owner = ".".join(parts[:-1])
@@ -249,9 +275,24 @@ class Graph:
             if found is not None:
                 yield found
             else:
-                yield from self.class_aliases(path, owner, parts[-1])
+                yield from self.attribute(path, owner, parts[-1])
                 return
         for size in range(len(parts), 0, -1):
-            for alias in self.aliases(path).get(".".join(parts[:size]), ()):
-                rest = parts[size:]
+            name, rest = ".".join(parts[:size]), parts[size:]
+            for alias in self.aliases(path).get(name, ()):
                 yield PyAlias(alias.name, ".".join([alias.target, *rest]), alias.scope, alias.line)
+            if name in self.targets(path):
+                yield Slot(path, name, ".".join(rest))
+
+
+def bound_name(step: PyStep, functions: Container[str]) -> str | None:
+    """The name outside of functions that a step binds; None where it binds none, or one that is a function's own."""
+    target, scope = step.target or "", step.scope or ""
+    if step.kind == "assign" and target.startswith("self."):
+        scope = scope.rpartition(".")[0]
+        if not scope:
+            return None
+    elif step.kind not in ("assign", "decorate") or scope in functions or not target:
+        return None
+    name = target.rpartition(".")[2]
+    return f"{scope}.{name}" if scope else name

@@ -2,7 +2,8 @@
 
 In: the paths of all Python files of a tree and their import statements. Out: ``Modules``: from a module name, as a
 given file spells it, to a file or package; from a name in a file to where it is defined, re-exports followed; and who
-imports what. Names that several files could answer to equally well lead nowhere.
+imports what. Names that several files could answer to equally well lead nowhere. Which files were looked at for an
+answer is noted, so that answers can be kept for as long as these say the same.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class Modules:
         self._folders: set[str] = {""}
         self._packages = {path.rpartition("/")[0] for path in light if path.rpartition("/")[2] == "__init__.py"}
         self._known: dict[tuple[str, str], str | None] = {}
-        self._importers: dict[str, list[tuple[Bound, list[str]]]] | None = None
-        self._bindings: dict[str, dict[str, list[Bound]]] = {}
+        self._bindings: dict[str, tuple[dict[str, list[Bound]], set[str]]] = {}
+        #: The files whose facts have been looked at, whoever asked: whoever wants to know puts a new set here.
+        self.reads: set[str] = set()
         for path in light:
             self._take(path)
 
@@ -122,6 +124,7 @@ class Modules:
 
     def _exports(self, package: str, name: str) -> bool:
         """Whether a package's own file binds ``name`` by an import of something else than the submodule."""
+        self.reads.add(package)
         facts = self._light.get(package)
         if facts is None:
             return False
@@ -136,51 +139,29 @@ class Modules:
         """What the import statements of a file bind, by alias."""
         known = self._bindings.get(path)
         if known is None:
-            known = {}
-            facts = self._light.get(path)
-            for statement in facts.imports if facts is not None else ():
-                for one in parse_import(statement):
-                    for bound in self.bound(path, one):
-                        known.setdefault(bound.alias, []).append(bound)
-            self._bindings[path] = known
-        return known
+            outer, self.reads = self.reads, {path}
+            found: dict[str, list[Bound]] = {}
+            for one in self.imported(path):
+                for bound in self.bound(path, one):
+                    found.setdefault(bound.alias, []).append(bound)
+            known = self._bindings[path] = (found, self.reads)
+            self.reads = outer
+        self.reads |= known[1]
+        return known[0]
 
-    def importers(self, path: str) -> Iterator[tuple[str, Bound]]:
-        """``(file, binding)`` for all imports, in any file, of the module ``path`` or of names in it."""
-        if self._importers is None:
-            self._importers = self._all_importers()
-        for bound, files in self._importers.get(path, ()):
-            for file in files:
-                yield file, bound
+    def imported(self, path: str) -> Iterator[PyImport]:
+        """The names that the import statements of a file bind, whether they lie in the tree or not."""
+        facts = self._light.get(path)
+        for statement in facts.imports if facts is not None else ():
+            yield from parse_import(statement)
 
-    def _all_importers(self) -> dict[str, list[tuple[Bound, list[str]]]]:
-        """By target: what each import statement binds to it, and the files that hold the statement.
+    def top_names(self) -> set[str]:
+        """The first words of all module names of the tree."""
+        return {name.partition(".")[0] for name in self._by_name}
 
-        A statement is resolved once for all files for which it means the same.
-        """
-        tops = {name.partition(".")[0] for name in self._by_name}
-        written: dict[tuple[str | None, str], list[str]] = {}
-        for path, facts in self._light.items():
-            folder = path.rpartition("/")[0]
-            packaged = folder in self._packages
-            for statement in facts.imports:
-                source = statement.split(" ", 2)[1]
-                if source[0] == ".":
-                    key = (folder, statement)
-                elif source.partition(".")[0] not in tops and statement.startswith("from "):
-                    continue
-                else:
-                    key = (None if packaged else folder, statement)
-                paths = written.setdefault(key, [])
-                if not paths or paths[-1] != path:
-                    paths.append(path)
-        found: dict[str, list[tuple[Bound, list[str]]]] = {}
-        for (_, statement), paths in written.items():
-            for one in parse_import(statement):
-                if one.level or one.module.partition(".")[0] in tops:
-                    for bound in self.bound(paths[0], one):
-                        found.setdefault(bound.target, []).append((bound, paths))
-        return found
+    def is_packaged(self, folder: str) -> bool:
+        """Whether a folder is a package: what an absolute import means in its files does not depend on the folder."""
+        return folder in self._packages
 
     def origins(self, path: str, name: str) -> list[tuple[str, str | None]]:
         """Where ``name`` in ``path`` comes from: ``(file, name)``, or ``(file, None)`` for a module.

@@ -1,7 +1,7 @@
 """Ops and the Python around them: who calls an op, over two levels, and what Python registers.
 
-In: light facts of all Python files and full facts of those that matter. Out: ``PythonOps``, which answers for any op;
-``callers`` and ``python_registrations`` are its answers in one call each. No C++ is looked at here.
+In: what each file says, resolved, and what each registers. Out: ``PythonOps``, which answers for any op. No C++ is
+looked at here, and no file alone: what can be settled for one file is ``python_resolved``'s and ``python_register``'s.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from opwalker.link.python_flow import Flow
-from opwalker.link.python_graph import Graph, Node
 from opwalker.link.python_modules import Modules
-from opwalker.link.python_register import PythonRegistrations, by_function, registrations
-from opwalker.link.python_results import op_names
-from opwalker.model.python import PyAlias, PyFacts, PyForeign, PyLight, PyOpCall
+from opwalker.link.python_register import FileRegistrations, by_function, file_registrations, registrations
+from opwalker.link.python_resolved import OpUse, Place, Resolved, ResolvedCall, resolve, spelled
+from opwalker.link.python_units import Units, flow_face, names_face, paths_digest
+from opwalker.link.stamped import Stamped
+from opwalker.model.python import PyFacts, PyForeign, PyLight
 from opwalker.model.walk import PythonRef
 
 #: Callers are followed over this many steps above the function that calls the op.
@@ -23,75 +23,69 @@ LEVELS = 2
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call in a file: of an op where ``target`` is None, else of a function."""
+    """A call in a file, of an op or of a function; ``defined`` is the line of the function around it."""
 
     path: str
     line: int
     function: str | None
     callee: str
+    defined: int | None
 
 
 class PythonOps:
-    """Everything Python says about ops, resolved once."""
+    """Everything Python says about ops."""
 
-    def __init__(
-        self, light: Mapping[str, PyLight], full: Mapping[str, PyFacts], modules: Modules | None = None
-    ) -> None:
-        self.graph = Graph(modules or Modules(light), full)
-        flow = Flow(self.graph)
-        self.registrations: PythonRegistrations = registrations(flow)
-        for path, alias in op_names(flow):
-            self.graph.add_alias(path, alias)
+    def __init__(self, resolved: Mapping[str, Resolved], registered: Mapping[str, FileRegistrations]) -> None:
+        self.registrations = registrations(registered)
+        self._slots: dict[Place, list[str]] = {}
+        for path, one in registered.items():
+            for name, op in one.names:
+                self._slots.setdefault((path, name), []).append(op)
         self._ops: dict[str, list[_Call]] = {}
         self._references: dict[str, list[_Call]] = {}
-        self._calls: dict[Node, list[_Call]] = {}
-        self._collect()
+        self._calls: dict[Place, list[_Call]] = {}
+        for path in sorted(resolved):
+            for use in resolved[path].uses:
+                into = self._ops if use.called else self._references
+                into.setdefault(use.op, []).append(_used(path, use))
+            for call in resolved[path].calls:
+                self._enter(path, call)
         self._stand_for = by_function(self.registrations)
 
-    def _collect(self) -> None:
-        for path, facts in self.graph.full.items():
-            for use in facts.op_calls:
-                into = self._ops if use.called else self._references
-                callee = _spelled(use.namespace, use.op, use.overload)
-                call = _Call(path, use.line, use.function, callee)
-                into.setdefault(f"{use.namespace}::{use.op}", []).append(call)
-            for made in facts.calls:
-                call = _Call(path, made.line, made.function, made.callee)
-                for meaning in dict.fromkeys(self.graph.meanings(path, made)):
-                    if isinstance(meaning, PyAlias):
-                        self._through_alias(meaning, call)
-                    else:
-                        self._calls.setdefault(self._entered(meaning), []).append(call)
+    def _enter(self, path: str, call: ResolvedCall) -> None:
+        made = _Call(path, call.line, call.function, call.callee, call.defined)
+        entered: dict[Place | str, None] = {}
+        for target in call.targets:
+            if target.kind == "op":
+                entered[target.name] = None
+            elif target.kind == "function":
+                # A class is entered by its constructor.
+                entered[target.enters or (target.path, target.name)] = None
+            else:
+                for op in self._slots.get((target.path, target.name), ()):
+                    entered[f"{op}.{target.rest}" if target.rest else op] = None
+        for one in entered:
+            if isinstance(one, str):
+                self._through(one, made)
+            else:
+                self._calls.setdefault(one, []).append(made)
 
-    def _entered(self, meaning: Node) -> Node:
-        """The function that a call of ``meaning`` enters: a class is entered by its constructor."""
-        if meaning.qualname in self.graph.classes(meaning.path):
-            found = self.graph.method(meaning.path, meaning.qualname, "__init__")
-            return found or meaning
-        return meaning
-
-    def _through_alias(self, alias: PyAlias, call: _Call) -> None:
-        parts = alias.target.split(".")[2:]
+    def _through(self, op: str, call: _Call) -> None:
+        """A call of an op that is spelt from ``torch.ops`` on."""
+        parts = op.split(".")[2:]
         if len(parts) in (2, 3):
-            namespace, op, *overload = parts
-            use = PyOpCall(namespace, op, overload[0] if overload else None, call.line, call.function, call.callee)
-            spelled = replace(call, callee=_spelled(use.namespace, use.op, use.overload))
-            self._ops.setdefault(f"{namespace}::{op}", []).append(spelled)
+            callee = spelled(parts[0], parts[1], parts[2] if len(parts) > 2 else None)
+            self._ops.setdefault(f"{parts[0]}::{parts[1]}", []).append(replace(call, callee=callee))
 
     def names(self) -> list[str]:
         """The full names of all ops that Python calls, by name."""
         return sorted(self._ops)
 
-    def foreign(self) -> tuple[tuple[str, PyForeign], ...]:
-        """``(file, C function)`` of all names that are looked up in C libraries."""
-        return tuple((path, one) for path in sorted(self.graph.full) for one in self.graph.full[path].foreign)
-
     def wrappers(self, namespace: str, op: str) -> tuple[PythonRef, ...]:
         """The functions that call an op, at their definitions; calls outside of functions at their own line."""
         found: dict[PythonRef, None] = {}
         for call in self._ops.get(f"{namespace}::{op}", ()):
-            line = self._definition_line(call)
-            found[PythonRef(call.path, line or call.line, call.function)] = None
+            found[PythonRef(call.path, call.defined or call.line, call.function)] = None
         return tuple(sorted(found, key=_place))
 
     def references(self, namespace: str, op: str) -> tuple[PythonRef, ...]:
@@ -107,14 +101,14 @@ class PythonOps:
         line.
         """
         found: dict[tuple[str, int, str | None], PythonRef] = {}
-        reached: set[Node] = set()
+        reached: set[Place] = set()
         level = list(self._ops.get(f"{namespace}::{op}", ()))
         for depth in range(LEVELS + 1):
-            above: dict[Node, None] = {}
+            above: dict[Place, None] = {}
             for call in sorted(level, key=lambda one: (one.path, one.line)):
-                node = Node(call.path, call.function) if call.function is not None else None
+                node = (call.path, call.function) if call.function is not None else None
                 called = node is not None and bool(self._callers_of(node))
-                line = self._definition_line(call) if called and not depth else None
+                line = call.defined if called and not depth else None
                 key = (call.path, line or call.line, call.callee)
                 found.setdefault(
                     key, PythonRef(call.path, line or call.line, call.function, call.callee, depth, call.line)
@@ -125,36 +119,32 @@ class PythonOps:
             level = [call for node in above for call in self._callers_of(node)]
         return tuple(sorted(found.values(), key=_place))
 
-    def _callers_of(self, node: Node) -> list[_Call]:
+    def _callers_of(self, function: Place) -> list[_Call]:
         """The calls of a function: by its name, or as an op that it stands behind."""
-        found = list(self._calls.get(node, ()))
-        for name in self._stand_for.get((node.path, node.qualname), ()):
+        found = list(self._calls.get(function, ()))
+        for name in self._stand_for.get(function, ()):
             found += self._ops.get(name, ())
         return found
 
-    def _definition_line(self, call: _Call) -> int | None:
-        """Where the function around a call is defined: the last definition above the call."""
-        if call.function is None:
-            return None
-        known = self.graph.functions(call.path).get(call.function, ())
-        return max((one.line for one in known if one.line <= call.line), default=None)
+
+def python_ops(light: Stamped[PyLight], full: Stamped[PyFacts]) -> PythonOps:
+    """What Python says of ops, worked out from the facts with nothing kept."""
+    modules, paths = Modules(light), paths_digest(light)
+    resolved: Units[Resolved] = Units(resolve, names_face, None, paths)
+    registered: Units[FileRegistrations] = Units(file_registrations, flow_face, None, paths)
+    resolved.renew(light, full, lambda: modules)
+    registered.renew(light, full, lambda: modules)
+    return PythonOps(resolved.kept.units, registered.kept.units)
+
+
+def foreign(full: Mapping[str, PyFacts]) -> tuple[tuple[str, PyForeign], ...]:
+    """``(file, C function)`` of all names that are looked up in C libraries."""
+    return tuple((path, one) for path in sorted(full) for one in full[path].foreign)
+
+
+def _used(path: str, use: OpUse) -> _Call:
+    return _Call(path, use.line, use.function, use.callee, use.defined)
 
 
 def _place(reference: PythonRef) -> tuple[int, str, int, int, str]:
     return reference.depth, reference.file, reference.line, reference.call_line or 0, reference.callee or ""
-
-
-def _spelled(namespace: str, op: str, overload: str | None) -> str:
-    return f"torch.ops.{namespace}.{op}" + (f".{overload}" if overload else "")
-
-
-def callers(
-    namespace: str, op: str, light: Mapping[str, PyLight], full: Mapping[str, PyFacts]
-) -> tuple[PythonRef, ...]:
-    """The calls of one op over two levels: see ``PythonOps.callers``. For several ops, make one ``PythonOps``."""
-    return PythonOps(light, full).callers(namespace, op)
-
-
-def python_registrations(light: Mapping[str, PyLight], full: Mapping[str, PyFacts]) -> PythonRegistrations:
-    """All registrations made in Python: see ``PythonRegistrations``."""
-    return registrations(Flow(Graph(Modules(light), full)))

@@ -1,7 +1,8 @@
 """Registrations in Python as records of ops.
 
-In: a ``Flow``. Out: ``PythonRegistrations``: the ops that Python defines, and what Python adds to ops defined elsewhere
-(implementations, fakes), as ``Op``s without a definition; and the gaps.
+In: a ``Graph``. Out: what each file registers, in plain data that can be kept; and of all files together
+``PythonRegistrations``: the ops that Python defines, and what Python adds to ops defined elsewhere (implementations,
+fakes), as ``Op``s without a definition; and the gaps.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from opwalker.link.python_flow import Context, Flow, Found
+from opwalker.link.python_graph import Graph
+from opwalker.link.python_results import op_names
 from opwalker.link.python_schema import Names, NoSchema, infer_schema, signature_of
 from opwalker.link.python_torch import Effect
 from opwalker.link.python_values import (
@@ -41,6 +44,59 @@ class PythonRegistrations:
     functions: tuple[tuple[tuple[str, str], str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One registration, with everything that other files say of it settled.
+
+    ``action`` is as in ``Effect``; ``name`` is None where only ``gaps`` come of it. ``function`` is the function behind
+    it, by file and qualname. Of ``definition``, ``implementation`` and ``fake`` at most one is there.
+    """
+
+    action: str
+    name: str | None
+    function: tuple[str, str] | None = None
+    schema: str | None = None
+    signature: str | None = None
+    definition: OpDef | None = None
+    implementation: OpImpl | None = None
+    fake: PythonRef | None = None
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileRegistrations:
+    """What one file registers, by line, and the names in it that stand for ops: ``(name or Class.name, the op)``."""
+
+    made: tuple[Registered, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+
+
+def file_registrations(graph: Graph, path: str) -> FileRegistrations | None:
+    """What a file registers; None where it has no steps to follow."""
+    facts = graph.facts(path)
+    if facts is None or not facts.steps:
+        return None
+    flow = Flow(graph)
+    made = tuple(_registered(flow, found) for found in flow.found_in(path))
+    return FileRegistrations(made, tuple(dict.fromkeys(op_names(flow, path))))
+
+
+def _registered(flow: Flow, found: Found) -> Registered:
+    effect = found.effect
+    span = Span(found.path, found.line, found.end_line)
+    if effect.name is None:
+        return Registered(effect.action, None, gaps=(Gap("python_registration", span, effect.why),))
+    known = _definition(flow, effect.function)
+    function = (known[0], known[1].qualname) if known is not None else None
+    if effect.action == "define":
+        return replace(_define(flow, found, span), function=function)
+    if effect.action == "impl":
+        implementation, gaps = _implement(flow, found)
+        return Registered("impl", effect.name, function, implementation=implementation, gaps=tuple(gaps))
+    fake = _reference(flow, effect.function, found) if effect.action == "fake" else None
+    return Registered(effect.action, effect.name, fake=fake)
+
+
 @dataclass(slots=True)
 class _Op:
     """An op while it is put together."""
@@ -52,27 +108,26 @@ class _Op:
     fake: dict[PythonRef, None] = field(default_factory=dict)
 
 
-def registrations(flow: Flow) -> PythonRegistrations:
-    """All registrations of a flow's files."""
+def registrations(files: Mapping[str, FileRegistrations]) -> PythonRegistrations:
+    """All registrations of all files."""
     ops: dict[str, _Op] = {}
     gaps: dict[Gap, None] = {}
     functions: dict[tuple[tuple[str, str], str], None] = {}
-    for found in flow.all_found():
-        effect = found.effect
-        span = Span(found.path, found.line, found.end_line)
-        if effect.name is None:
-            gaps[Gap("python_registration", span, effect.why)] = None
-            continue
-        op = ops.setdefault(effect.name, _Op())
-        function = _definition(flow, effect.function)
-        if function is not None and effect.action in ("define", "impl"):
-            functions[(function[0], function[1].qualname), effect.name] = None
-        if effect.action == "define":
-            _define(flow, found, op, span, gaps)
-        elif effect.action == "impl":
-            gaps.update(dict.fromkeys(_implement(flow, found, op)))
-        elif effect.action == "fake":
-            op.fake[_reference(flow, effect.function, found)] = None
+    for path in sorted(files):
+        for one in files[path].made:
+            gaps.update(dict.fromkeys(one.gaps))
+            if one.name is None:
+                continue
+            op = ops.setdefault(one.name, _Op())
+            if one.function is not None:
+                functions[one.function, one.name] = None
+            if one.schema is not None:
+                op.schemas.append(one.schema)
+            if op.signature is None:
+                op.signature = one.signature
+            for row, into in ((one.definition, op.defs), (one.implementation, op.impls), (one.fake, op.fake)):
+                if row is not None:
+                    into[row] = None
     return PythonRegistrations(
         tuple(_finished(name, ops[name]) for name in sorted(ops)), tuple(gaps), tuple(sorted(functions))
     )
@@ -119,19 +174,17 @@ def _finished(name: str, op: _Op) -> Op:
     )
 
 
-def _define(flow: Flow, found: Found, op: _Op, span: Span, gaps: dict[Gap, None]) -> None:
+def _define(flow: Flow, found: Found, span: Span) -> Registered:
+    """A definition: its schema, or the gap that says why there is none."""
     text, why = schema_text(flow, found.effect)
-    if text is not None:
-        op.schemas.append(text)
-    else:
-        gaps[Gap("python_schema", span, f"{found.effect.name}: {why}")] = None
+    gaps = (Gap("python_schema", span, f"{found.effect.name}: {why}"),) if text is None else ()
     source = found.effect.schema.function if isinstance(found.effect.schema, Schema) else found.effect.function
     known = _definition(flow, source)
-    if known is not None and op.signature is None:
-        op.signature = signature_of(known[1])
     library = found.effect.library
     origin = Span(library.path, library.line, library.line) if library is not None else None
-    op.defs[OpDef(found.path, found.line, found.condition, namespace_at=origin)] = None
+    definition = OpDef(found.path, found.line, found.condition, namespace_at=origin)
+    signature = signature_of(known[1]) if known is not None else None
+    return Registered("define", found.effect.name, None, text, signature, definition, gaps=gaps)
 
 
 def schema_text(flow: Flow, effect: Effect) -> tuple[str | None, str]:
@@ -199,13 +252,14 @@ def _reference(flow: Flow, value: Value, found: Found) -> PythonRef:
     return PythonRef(found.path, found.line, value.dotted if isinstance(value, Outer) else None)
 
 
-def _implement(flow: Flow, found: Found, op: _Op) -> Iterator[Gap]:
-    """Add an implementation; a key or function that is not known is a gap."""
+def _implement(flow: Flow, found: Found) -> tuple[OpImpl, list[Gap]]:
+    """An implementation; a key or function that is not known is a gap."""
     effect = found.effect
+    gaps = []
     key = str(effect.key.value) if isinstance(effect.key, Const) and effect.key.value else None
     if key is None:
         place = Span(found.origin[0], found.origin[1], found.origin[1])
-        yield Gap("python_dispatch_key", place, reason_of(effect.key, "the dispatch key"))
+        gaps.append(Gap("python_dispatch_key", place, reason_of(effect.key, "the dispatch key")))
     known = _definition(flow, effect.function)
     host = HostRef(known[0], known[1].line, known[1].end_line) if known is not None else None
     name = known[1].qualname if known is not None else None
@@ -215,8 +269,8 @@ def _implement(flow: Flow, found: Found, op: _Op) -> Iterator[Gap]:
     elif known is None:
         name = effect.function.dotted if isinstance(effect.function, Outer) else None
         span = Span(found.path, found.line, found.end_line)
-        yield Gap("python_function", span, f"{effect.name}: {reason_of(effect.function, 'the function')}")
-    op.impls[OpImpl(key, name, found.path, found.line, found.condition, host)] = None
+        gaps.append(Gap("python_function", span, f"{effect.name}: {reason_of(effect.function, 'the function')}"))
+    return OpImpl(key, name, found.path, found.line, found.condition, host), gaps
 
 
 def by_function(python: PythonRegistrations) -> Mapping[tuple[str, str], list[str]]:

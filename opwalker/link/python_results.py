@@ -1,7 +1,7 @@
 """Names that stand for an op because a registration, or a helper that hands out ops, returned it.
 
-In: a ``Flow`` whose files have been followed. Out: aliases as the facts have them for names that are bound to
-``torch.ops`` itself, so that calls through either kind of name are the same to the linker.
+In: a ``Flow`` that has followed a file. Out: the ops that names of the file stand for, so that calls through them are
+calls of the op.
 """
 
 from __future__ import annotations
@@ -9,26 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opwalker.link.python_flow import Context, Flow
+from opwalker.link.python_graph import bound_name
 from opwalker.link.python_torch import spelled_op
 from opwalker.link.python_values import Choice, Frame, Unknown
-from opwalker.model.python import PyAlias, PyStep
+from opwalker.model.python import PyStep
 
 
-def op_names(flow: Flow) -> Iterator[tuple[str, PyAlias]]:
-    """``(file, alias)`` for the names that stand for an op by way of a helper or of ``custom_op``."""
-    for path in sorted(flow.graph.full):
-        functions = flow.graph.functions(path)
-        for scope, steps in flow.steps(path).items():
-            for step in steps:
-                target = step.target or ""
-                owner = scope
-                if step.kind == "assign" and target.startswith("self."):
-                    owner = (scope or "").rpartition(".")[0]
-                elif step.kind not in ("assign", "decorate") or scope in functions:
-                    continue
-                op = _op_of(flow, path, scope, step)
-                if op is not None:
-                    yield path, PyAlias(target.rpartition(".")[2], op, owner, step.line)
+def op_names(flow: Flow, path: str) -> Iterator[tuple[str, str]]:
+    """``(name, op)`` for the names of a file that stand for an op by way of a helper or of ``custom_op``: ``name`` or
+    ``Class.name``, and the op as spelt from ``torch.ops`` on."""
+    functions = flow.graph.functions(path)
+    for scope, steps in flow.steps(path).items():
+        for step in steps:
+            name = bound_name(step, functions)
+            op = _op_of(flow, path, scope, step) if name else None
+            if name and op:
+                yield name, op
 
 
 def _op_of(flow: Flow, path: str, scope: str | None, step: PyStep) -> str | None:

@@ -188,6 +188,17 @@ class Store:
         for path, blob in self._query(sql, (kind, producer)):
             yield text_of(path), self._unsealed(blob)
 
+    def stamps(self, kind: str, producer: str, language: str) -> dict[str, str]:
+        """``{path: stamp of its facts}`` for every file in a language that has facts of this kind, in order of paths.
+
+        The same stamp means the same facts, also where the text is another.
+        """
+        sql = (
+            "SELECT files.path, facts.stamp FROM files CROSS JOIN facts ON facts.digest = files.digest"
+            " WHERE facts.kind = ? AND facts.producer = ? AND files.language = ? ORDER BY files.path"
+        )
+        return {text_of(path): stamp for path, stamp in self._query(sql, (kind, producer, language))}
+
     def digests_with_facts(self, kind: str, producer: str) -> set[str]:
         """The digests of all contents whose facts of this kind are kept."""
         return {

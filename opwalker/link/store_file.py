@@ -21,7 +21,7 @@ from pathlib import Path
 from opwalker.model.source import SourceRoot
 
 #: Raised whenever the tables or what their columns mean change; a store of another edition is made anew.
-EDITION = "1"
+EDITION = "2"
 
 #: Pages that may gather in the write-ahead log before they are copied into the database (64 MiB): a copy waits for the
 #: disk, and a first index of a large library should wait once, when it closes.
@@ -34,8 +34,8 @@ CREATE TABLE IF NOT EXISTS files(
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS files_by_digest ON files(digest);
 CREATE TABLE IF NOT EXISTS facts(
-    id INTEGER PRIMARY KEY, digest TEXT NOT NULL, kind TEXT NOT NULL, producer TEXT NOT NULL, blob BLOB NOT NULL,
-    UNIQUE(kind, producer, digest)
+    id INTEGER PRIMARY KEY, digest TEXT NOT NULL, kind TEXT NOT NULL, producer TEXT NOT NULL, stamp TEXT NOT NULL,
+    blob BLOB NOT NULL, UNIQUE(kind, producer, digest)
 );
 CREATE TABLE IF NOT EXISTS names(
     kind TEXT NOT NULL, name NOT NULL, fact INTEGER NOT NULL, PRIMARY KEY(kind, name, fact)

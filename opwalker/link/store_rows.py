@@ -37,6 +37,11 @@ def unsealed(blob: bytes) -> bytes | None:
     return body if zlib.crc32(body) == int.from_bytes(blob[:4], "little") else None
 
 
+def stamp_of(blob: bytes) -> str:
+    """A digest of encoded facts: equal stamps, equal facts, whatever text they were read from."""
+    return hashlib.blake2b(blob, digest_size=8).hexdigest()
+
+
 def bound(text: str) -> str | bytes:
     """Text as SQLite takes it: a file name that is not UTF-8 goes as its bytes."""
     if text.isascii():
@@ -61,8 +66,8 @@ def put_rows(db: sqlite3.Connection, rows: Sequence[FactsRow], replace: bool) ->
     has: set[tuple[str, int | None]] = set()
     for digest, kind, producer, blob, defined in rows:
         put = db.execute(
-            "INSERT OR IGNORE INTO facts(digest, kind, producer, blob) VALUES(?, ?, ?, ?)",
-            (digest, kind, producer, sealed(blob)),
+            "INSERT OR IGNORE INTO facts(digest, kind, producer, stamp, blob) VALUES(?, ?, ?, ?, ?)",
+            (digest, kind, producer, stamp_of(blob), sealed(blob)),
         )
         if put.rowcount and defined:
             fact = put.lastrowid

@@ -23,13 +23,14 @@ class UnitRequest:
     """A translation unit to read: ``root`` is absolute, ``path`` relative to it; ``arguments`` are clang's own.
 
     ``outside`` are absolute include folders that lie outside of the tree, longest first: files in them are named
-    relative to these.
+    relative to these. ``behind`` is C++ text to be read behind the unit's own.
     """
 
     root: str
     path: str
     arguments: tuple[str, ...]
     outside: tuple[str, ...] = ()
+    behind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ class ClangUse:
     ``kind`` is ``call``, ``launch`` or ``name`` (the function is named, not called). ``line`` is where the name stands,
     ``start_line`` where the expression begins: for a macro's text, where the macro is used. ``targets`` index
     ``ClangUnit.symbols``. With ``dependent``, they are the candidates that clang has for a call whose arguments depend
-    on a template parameter. ``through`` is where the variable is declared that is called or launched.
+    on a template parameter. ``through`` is where the variable is declared that is called or launched. ``end_line`` is
+    where a call ends: functions that it passes on may stand on any line up to there.
     """
 
     kind: str
@@ -77,7 +79,25 @@ class ClangUse:
     start_line: int
     targets: tuple[int, ...] = ()
     dependent: bool = False
-    through: tuple[str, int, int] | None = None
+    through: tuple[str, int] | None = None
+    end_line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClangValue:
+    """Functions on their way into a variable, or out of a function by ``return``.
+
+    ``into`` is where the variable is declared, None for a return, which stands at ``file``/``line``. ``names`` are the
+    functions named as values and ``calls`` those whose results are (both index ``ClangUnit.symbols``), ``variables``
+    the places of variables that are read.
+    """
+
+    into: tuple[str, int] | None
+    file: str
+    line: int
+    names: tuple[int, ...] = ()
+    calls: tuple[int, ...] = ()
+    variables: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +132,7 @@ class ClangUnit:
     functions: tuple[ClangFunction, ...] = ()
     symbols: tuple[ClangSymbol, ...] = ()
     uses: tuple[ClangUse, ...] = ()
+    values: tuple[ClangValue, ...] = ()
     macro_uses: tuple[ClangMacroUse, ...] = ()
     macros: tuple[ClangMacro, ...] = ()
     lambdas: tuple[tuple[str, int], ...] = ()

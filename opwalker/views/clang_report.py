@@ -51,6 +51,7 @@ def with_clang(
 ) -> Walk:
     """The walk with clang's opinion. ``digest_of`` gives the digest of a file's content. Raises ``ClangMissing``."""
     stamp = clang_library.stamp()
+    workbench.add_instantiations()
     chooser = UnitChooser(workbench, around)
     chosen = judged(walk, workbench.build) if workbench.build != "rocm" else []
     paths = chooser.units(chosen)
@@ -80,7 +81,7 @@ def with_clang(
         contradicted=counts[CONTRADICTED],
         ruled_out=counts[RULED_OUT],
         not_confirmed=counts[NOT_CONFIRMED],
-        missing=tuple(_missing(workbench, around, read, len(paths) - len(plans))),
+        missing=tuple(_missing(workbench, around, read, len(paths) - len(plans), counts[NOT_CONFIRMED])),
     )
     return replace(found, clang=report)
 
@@ -108,7 +109,9 @@ def _unit_report(plan: UnitPlan, unit: ClangUnit) -> UnitReport:
     )
 
 
-def _missing(workbench: Workbench, around: Surroundings, units: Sequence[ClangUnit], left: int) -> list[str]:
+def _missing(
+    workbench: Workbench, around: Surroundings, units: Sequence[ClangUnit], left: int, unsure: int
+) -> list[str]:
     """What was not there, and what that costs, in words."""
     found = []
     if workbench.build == "rocm":
@@ -121,5 +124,6 @@ def _missing(workbench: Workbench, around: Surroundings, units: Sequence[ClangUn
         found.append(f"no CUDA headers were found ({places}): the types that they declare are unknown")
     if left:
         found.append(f"{left} more units of this walk were not read (at most {MOST_UNITS} are)")
-    found.extend(f"{unit.path} was read only in part: too many template instances" for unit in units if unit.cut)
+    if unsure:
+        found.extend(f"{unit.path} has more template instances than were looked into" for unit in units if unit.cut)
     return found

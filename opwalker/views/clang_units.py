@@ -21,6 +21,7 @@ from opwalker.model.build import BuildFacts
 from opwalker.model.clang import UnitRequest
 from opwalker.model.walk import Implementation, PathStep, Walk
 from opwalker.source.compile_database import CompileCommand, CompileDatabase
+from opwalker.views.clang_instances import instantiation_uses
 
 #: Files that are compiled by themselves.
 _UNIT_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c++", ".c")
@@ -134,7 +135,10 @@ class UnitChooser:
             *system_arguments(around.headers),
         )
         outside = sorted((os.path.realpath(f) for f in around.headers.folders), key=lambda f: -len(f))
-        return UnitPlan(UnitRequest(around.root, path, arguments, tuple(outside)), flags_from)
+        return UnitPlan(
+            UnitRequest(around.root, path, arguments, tuple(outside), instantiation_uses(self._workbench.index, path)),
+            flags_from,
+        )
 
     def _from_build_files(self, path: str) -> tuple[list[str], str | None]:
         """Macros and include folders as the build files give them to a unit, for the build asked for."""

@@ -5,14 +5,20 @@ In: stored facts of Python files. Out: ``PythonSide``, plain data that is kept w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
 
+from opwalker.link.stamped import FactsInStore, Stamped
 from opwalker.link.store import Store
 from opwalker.model.python import PyFacts, PyLight
 from opwalker.model.walk import Gap, Op, PythonRef
+
+#: The part that is kept from one state of the tree to the next.
+REGISTERED = "python registrations"
+Keep = Callable[[str, bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +31,35 @@ class PythonSide:
     callers: Mapping[str, tuple[PythonRef, ...]]
 
 
-def light_facts(store: Store, producer: str) -> dict[str, PyLight]:
+def light_facts(store: Store, producers: Mapping[str, str]) -> FactsInStore[PyLight]:
     """The light facts of every Python file."""
-    decode = msgspec.msgpack.Decoder(PyLight).decode
-    return {path: decode(blob) for path, blob in store.facts_by_path("py-light", producer)}
+    return FactsInStore(store, "py-light", producers["py-light"], "python", PyLight)
 
 
-def read_python(store: Store, producers: Mapping[str, str], light: Mapping[str, PyLight]) -> PythonSide:
-    """Everything that Python says of ops."""
+def full_facts(store: Store, producers: Mapping[str, str]) -> FactsInStore[PyFacts]:
+    """The full facts of those Python files that matter."""
+    return FactsInStore(store, "py-full", producers["py-full"], "python", PyFacts)
+
+
+def read_python(
+    light: Stamped[PyLight], full: Stamped[PyFacts], kept: Callable[[str], bytes | None], keep: Keep
+) -> PythonSide:
+    """Everything that Python says of ops. ``kept`` gives what was kept of an earlier state of the tree, by part, and
+    ``keep`` keeps what is worth it now."""
+    from opwalker.link.python_modules import Modules
     from opwalker.link.python_ops import PythonOps
+    from opwalker.link.python_register import FileRegistrations, file_registrations
+    from opwalker.link.python_scope import resolved_of
+    from opwalker.link.python_units import Kept, Units, decoded, flow_face
 
-    decode = msgspec.msgpack.Decoder(PyFacts).decode
-    full = {path: decode(blob) for path, blob in store.facts_by_path("py-full", producers["py-full"])}
-    python = PythonOps(light, full)
+    modules = functools.cache(lambda: Modules(light))
+    resolved = resolved_of(light, full, kept, modules)
+    paths = resolved.paths
+    units = Units(file_registrations, flow_face, decoded(kept(REGISTERED), Kept[FileRegistrations]), paths)
+    units.renew(light, full, modules)
+    if units.changed:
+        keep(REGISTERED, msgspec.msgpack.encode(units.kept))
+    python = PythonOps(resolved.units, units.kept.units)
     calls = {}
     for name in python.names():
         namespace, _, op = name.partition("::")

@@ -18,50 +18,20 @@ from opwalker.model.clang import (
     RULED_OUT,
     ClangEdge,
     ClangFunction,
-    ClangMacro,
-    ClangMacroUse,
-    ClangSymbol,
     ClangUnit,
-    ClangUse,
 )
 from opwalker.model.walk import Dispatch, Implementation, Launch, OpImpl, PathStep, Span, Terminal, Walk
+from opwalker.views.clang_reading import ClangReading, Row, last, means, meets, simple
 
 #: A registration may go on for this many lines behind the one that names the op.
 _REGISTRATION_LINES = 12
 
-#: Lines around an error within which a use that clang does not show is taken to be lost by it.
-_NEAR = 3
-
 
 class Opinion:
-    """What all units that were read say together."""
+    """Judges edges by what the units of a walk say together."""
 
     def __init__(self, units: Sequence[ClangUnit]) -> None:
-        self._uses: dict[tuple[str, int], dict[tuple[ClangUse, tuple[ClangSymbol, ...]], None]] = {}
-        self._functions: dict[str, dict[ClangFunction, None]] = {}
-        self._by_usr: dict[str, dict[ClangFunction, None]] = {}
-        self._macro_uses: dict[tuple[str, int], dict[ClangMacroUse, None]] = {}
-        self._macros: dict[str, dict[ClangMacro, None]] = {}
-        self._errors: dict[str, set[int]] = {}
-        self._lambdas: set[tuple[str, int]] = set()
-        for unit in units:
-            self._take(unit)
-
-    def _take(self, unit: ClangUnit) -> None:
-        for use in unit.uses:
-            row = (use, tuple(unit.symbols[number] for number in use.targets))
-            for line in {use.line, use.start_line}:
-                self._uses.setdefault((use.file, line), {})[row] = None
-        for function in unit.functions:
-            self._functions.setdefault(function.file, {})[function] = None
-            self._by_usr.setdefault(function.usr, {})[function] = None
-        for macro_use in unit.macro_uses:
-            self._macro_uses.setdefault((macro_use.file, macro_use.line), {})[macro_use] = None
-        for macro in unit.macros:
-            self._macros.setdefault(macro.name, {})[macro] = None
-        for file, line in unit.error_lines:
-            self._errors.setdefault(file, set()).add(line)
-        self._lambdas.update(unit.lambdas)
+        self._reading = ClangReading(units)
 
     # -- edges ------------------------------------------------------------------------------------------------------
 
@@ -73,74 +43,81 @@ class Opinion:
         made = _Edge("registration", f"{one.key or 'registration'} → {host.name}", at, one.certainty == "possible")
         if host.name == "lambda":
             lines = range(at.line, host.end_line + 1)
-            if at.file == host.file and any((at.file, line) in self._lambdas for line in lines):
+            if at.file == host.file and any((at.file, line) in self._reading.lambdas for line in lines):
                 return made.proved()
-            return made.open(self._lost(at.file, at.line, at.line) or "clang sees no lambda there")
-        wanted = self._defined(host.file, host.line, host.end_line, host.name)
+            return made.open(self._reading.lost(at.file, at.line, at.line) or "clang sees no lambda there")
+        wanted = self._reading.defined_at(host.file, host.line, host.end_line, host.name)
         if wanted is None:
-            return made.open(self._unseen(host.name, host.file, host.line))
-        names = {_simple(host.name), _simple((entry.function if entry else None) or host.name)}
+            return made.open(self._reading.unseen(host.name, host.file, host.line))
+        names = {simple(host.name), simple((entry.function if entry else None) or host.name)}
         for line in range(at.line, at.line + _REGISTRATION_LINES):
-            rows = [row for row in self._at(at.file, line) if row[0].line == line and row[0].name in names]
-            if rows:
+            rows = [row for row in self._reading.at(at.file, line) if row[0].line == line and row[0].name in names]
+            if rows and self._reading.in_one_call(at.file, at.line, line):
                 return self._judged(made, rows, wanted)
         return made.open(
-            self._lost(at.file, at.line, at.line + _NEAR) or f"clang sees no mention of {_simple(host.name)} there"
+            self._reading.lost(at.file, at.line, at.line + 1) or f"clang sees no mention of {simple(host.name)} there"
         )
 
-    def call(self, step: PathStep, following: PathStep, possible: bool) -> ClangEdge:
-        """The edge from a function on the way to the next one."""
+    def call(self, step: PathStep, following: PathStep, before: PathStep | None, possible: bool) -> ClangEdge:
+        """The edge from a function on the way to the next one; ``before`` is the step that led to the first."""
         at = Span(step.file, step.line, step.line)
         made = _Edge("call", f"{step.function} → {following.function}", at, possible)
-        wanted = self._around(following.file, following.line, following.function)
+        wanted = self._reading.around(following.file, following.line, following.function)
         if wanted is None:
-            return made.open(self._unseen(following.function, following.file, following.line))
-        return self._used(made, step, wanted)
+            return made.open(self._reading.unseen(following.function, following.file, following.line))
+        return self._used(made, step, wanted, before)
 
-    def launch(self, step: PathStep, launch: Launch) -> ClangEdge:
-        """The edge from the launching function to the kernel's definition."""
+    def launch(self, launch: Launch) -> ClangEdge:
+        """The edge from the launching function, the last on the way, to the kernel's definition."""
+        step = launch.path[-1]
+        before = launch.path[-2] if len(launch.path) > 1 else None
         at = launch.used_at or Span(launch.file, launch.line, launch.line)
         made = _Edge("launch", f"{step.function} → {launch.kernel}", at, launch.certainty == "possible")
         kernel = launch.kernel_at
         if kernel is None:
             return made.open("the place of the kernel is not known")
-        wanted = self._defined(kernel.file, kernel.line, kernel.end_line, launch.kernel)
+        wanted = self._reading.defined_at(kernel.file, kernel.line, kernel.end_line, launch.kernel)
         if wanted is None:
-            return made.open(self._unseen(launch.kernel, kernel.file, kernel.line))
-        return self._used(made, PathStep(step.function, step.file, step.line), wanted, (at.file, at.line))
+            return made.open(self._reading.unseen(launch.kernel, kernel.file, kernel.line))
+        return self._used(made, step, wanted, before, (at.file, at.line))
 
     def _used(
-        self, made: _Edge, step: PathStep, wanted: ClangFunction, place: tuple[str, int] | None = None
+        self,
+        made: _Edge,
+        step: PathStep,
+        wanted: ClangFunction,
+        before: PathStep | None = None,
+        place: tuple[str, int] | None = None,
     ) -> ClangEdge:
         """An edge that is a use of ``wanted`` at the line of a step."""
-        rows = [*self._at(step.file, step.line), *(self._at(*place) if place else ())]
-        named = [row for row in rows if row[0].name == _simple(wanted.name) or _meets(row[1], wanted)]
+        rows = [*self._reading.at(step.file, step.line), *(self._reading.at(*place) if place else ())]
+        named = [row for row in rows if row[0].name == simple(wanted.name) or meets(row[1], wanted)]
         if named:
             return self._judged(made, named, wanted)
-        through = [use.through for use, _ in rows if use.through is not None]
-        for file, first, last in through:
-            found = [row for line in range(first, last + 1) for row in self._at(file, line) if _meets(row[1], wanted)]
-            if any(not use.dependent for use, _ in found):
+        # A function that is passed on stands among the arguments, which may go on for lines.
+        last = max((use.end_line for use, _ in rows), default=step.line)
+        for line in range(step.line, last + 1):
+            if any(
+                use.kind == "name" and not use.dependent and meets(found, wanted)
+                for use, found in self._reading.at(step.file, line)
+            ):
                 return made.proved()
-        holder = self._around(step.file, step.line, step.function)
-        if through and holder is not None:
-            for line in range(holder.start_line, holder.end_line + 1):
-                if any(_meets(symbols, wanted) for _, symbols in self._at(step.file, line)):
-                    return made.open(f"it goes through a variable; {wanted.name} is named at line {line}")
-            return made.open("it goes through a variable")
-        lost = self._lost(step.file, step.line, step.line)
-        return made.open(lost or f"clang sees no use of {_simple(wanted.name)} there")
+        through = [use.through for use, _ in rows if use.through is not None]
+        if any(self._reading.flows(variable, wanted, before, set()) for variable in through):
+            return made.proved()
+        if through:
+            return made.open("it goes through a variable, and clang does not show how it gets there")
+        lost = self._reading.lost(step.file, step.line, last)
+        return made.open(lost or f"clang sees no use of {simple(wanted.name)} there" + self._reading.lacking(step.file))
 
-    def _judged(
-        self, made: _Edge, rows: list[tuple[ClangUse, tuple[ClangSymbol, ...]]], wanted: ClangFunction
-    ) -> ClangEdge:
+    def _judged(self, made: _Edge, rows: list[Row], wanted: ClangFunction) -> ClangEdge:
         """What the uses of a name at a place say of the function that it should mean."""
         certain = [symbol for use, symbols in rows if not use.dependent for symbol in symbols]
-        if any(self._is(symbol, wanted) for symbol in certain):
+        if any(means(symbol, wanted) for symbol in certain):
             return made.proved()
-        others = [s for s in certain if s.name.rsplit("::", 1)[-1] == _simple(wanted.name)]
+        others = [s for s in certain if s.name.rsplit("::", 1)[-1] == simple(wanted.name)]
         for symbol in others:
-            elsewhere = self._definition(symbol)
+            elsewhere = self._reading.definition_of(symbol)
             if elsewhere is not None:
                 return made.refuted(f"clang takes {symbol.name} at {elsewhere[0]}:{elsewhere[1]}", elsewhere)
         if others:
@@ -149,25 +126,14 @@ class Opinion:
         candidates = [symbols for use, symbols in rows if use.dependent]
         if candidates:
             count = len({symbol for symbols in candidates for symbol in symbols})
-            among = any(self._is(symbol, wanted) for symbols in candidates for symbol in symbols)
+            among = any(means(symbol, wanted) for symbols in candidates for symbol in symbols)
             text = "it depends on template parameters, and nothing read here instantiates it"
             if among:
                 text += "; " + (f"one of {count} candidates" if count > 1 else "the only candidate that clang has")
             return made.open(text)
         first = rows[0][0]
-        return made.open(self._lost(first.file, first.line, first.line) or "clang cannot resolve it")
-
-    def _is(self, symbol: ClangSymbol, wanted: ClangFunction) -> bool:
-        return (symbol.defined and (symbol.file, symbol.line) == (wanted.file, wanted.line)) or (
-            not symbol.defined and symbol.usr == wanted.usr
-        )
-
-    def _definition(self, symbol: ClangSymbol) -> tuple[str, int] | None:
-        """Where a symbol is defined, in whichever unit; None where no unit has it."""
-        if symbol.defined or not symbol.here:
-            return symbol.file, symbol.line
-        found = self._by_usr.get(symbol.usr)
-        return next(((one.file, one.line) for one in found), None) if found else None
+        lost = self._reading.lost(first.file, first.line, first.line)
+        return made.open(lost or "clang cannot resolve it" + self._reading.lacking(first.file))
 
     def terminal(self, end: Terminal) -> ClangEdge | None:
         """The edge from the last function on a way to a call that leaves the source; None where there is no way."""
@@ -176,11 +142,14 @@ class Opinion:
         step = end.path[-1]
         at = Span(end.file, end.line, end.line)
         made = _Edge("call", f"{step.function} → {end.name}", at, False)
-        rows = [*self._at(end.file, end.line), *self._at(step.file, step.line)]
-        named = [row for row in rows if row[0].name == _last(end.name)]
+        rows = [*self._reading.at(end.file, end.line), *self._reading.at(step.file, step.line)]
+        named = [row for row in rows if row[0].name == last(end.name)]
         if any(not use.dependent and symbols for use, symbols in named):
             return made.proved()
-        return made.open(self._lost(end.file, end.line, end.line) or "clang does not resolve a call of that name there")
+        return made.open(
+            self._reading.lost(end.file, end.line, end.line)
+            or "clang does not resolve a call of that name there" + self._reading.lacking(end.file)
+        )
 
     # -- macros -----------------------------------------------------------------------------------------------------
 
@@ -188,7 +157,7 @@ class Opinion:
         """The edge from the use of a dispatch macro to its definition."""
         at = Span(use.file, use.line, use.line)
         made = _Edge("dispatch", use.macro, at, False)
-        found = [one for one in self._macro_uses.get((use.file, use.line), {}) if one.name == use.macro]
+        found = [one for one in self._reading.macro_uses.get((use.file, use.line), {}) if one.name == use.macro]
         if not found:
             return self._nested(made, use)
         wanted = use.defined_at
@@ -206,13 +175,13 @@ class Opinion:
         """A macro that is used in another one's text: clang records definitions there, not uses."""
         outer = [
             macro
-            for macros in self._macros.values()
+            for macros in self._reading.macros.values()
             for macro in macros
             if macro.file == use.file and macro.line <= use.line <= macro.end_line and use.macro in macro.words
         ]
         if not outer:
-            return made.open(self._lost(use.file, use.line, use.line) or "clang sees no use of the macro there")
-        definitions = list(self._macros.get(use.macro, ()))
+            return made.open(self._reading.lost(use.file, use.line, use.line) or "clang sees no use of the macro there")
+        definitions = list(self._reading.macros.get(use.macro, ()))
         wanted = use.defined_at
         if wanted is None:
             return made.open(f"it stands in the text of {outer[0].name}, and its definition is outside of the tree")
@@ -222,37 +191,6 @@ class Opinion:
         if here:
             return made.open(f"it stands in the text of {outer[0].name} and has {len(definitions)} definitions")
         return made.open(f"clang reads no definition of it at {wanted.file}:{wanted.line}")
-
-    # -- looking up -------------------------------------------------------------------------------------------------
-
-    def _at(self, file: str, line: int) -> list[tuple[ClangUse, tuple[ClangSymbol, ...]]]:
-        return list(self._uses.get((file, line), ()))
-
-    def _defined(self, file: str, line: int, end_line: int, name: str) -> ClangFunction | None:
-        """The function that is defined at a place: its name there, or (its head being a macro's) within its lines."""
-        found = [f for f in self._functions.get(file, ()) if _simple(f.name) == _simple(name)]
-        exact = [f for f in found if f.line == line]
-        return next(iter(exact or [f for f in found if f.start_line <= line <= f.end_line <= end_line + 1]), None)
-
-    def _around(self, file: str, line: int, name: str) -> ClangFunction | None:
-        """The innermost function around a line that has a name."""
-        found = [
-            f
-            for f in self._functions.get(file, ())
-            if f.start_line <= line <= f.end_line and _simple(f.name) == _simple(name)
-        ]
-        return min(found, key=lambda f: f.end_line - f.start_line, default=None)
-
-    def _unseen(self, name: str, file: str, line: int) -> str:
-        known = file in self._functions or any(use[0] == file for use in self._uses)
-        if not known:
-            return f"no unit was read that has {file}"
-        return self._lost(file, line, line) or f"clang sees no definition of {name} at {file}:{line}"
-
-    def _lost(self, file: str, first: int, last: int) -> str | None:
-        """What is said where an error stands by: what clang does not show there, it may have dropped."""
-        near = [line for line in self._errors.get(file, ()) if first - _NEAR <= line <= last + _NEAR]
-        return f"clang has an error at {file}:{min(near)}" if near else None
 
 
 class _Edge:
@@ -307,7 +245,7 @@ def _implementation(
     for launch in one.launches:
         found = [*_calls(opinion, launch.path, launch.certainty == "possible")]
         if launch.path:
-            found.append(opinion.launch(launch.path[-1], launch))
+            found.append(opinion.launch(launch))
         launches.append(replace(launch, certainty=_certainty(launch.certainty, found)))
         edges += found
     for end in one.terminals:
@@ -319,8 +257,8 @@ def _implementation(
 
 
 def _calls(opinion: Opinion, path: Sequence[PathStep], possible: bool) -> Iterator[ClangEdge]:
-    for step, following in pairwise(path):
-        yield opinion.call(step, following, possible)
+    for before, (step, following) in zip((None, *path), pairwise(path), strict=False):
+        yield opinion.call(step, following, before, possible)
 
 
 def _certainty(before: str, edges: list[ClangEdge]) -> str:
@@ -329,16 +267,3 @@ def _certainty(before: str, edges: list[ClangEdge]) -> str:
     if edges and all(edge.status == PROVED for edge in edges):
         return "proved"
     return before
-
-
-def _meets(symbols: tuple[ClangSymbol, ...], wanted: ClangFunction) -> bool:
-    return any((s.file, s.line) == (wanted.file, wanted.line) or s.usr == wanted.usr for s in symbols)
-
-
-def _simple(name: str) -> str:
-    """A name without qualifiers and template arguments."""
-    return _last(name.split("<", 1)[0] if not name.startswith("operator") else name)
-
-
-def _last(name: str) -> str:
-    return name.replace(".", "::").rsplit("::", 1)[-1].strip()

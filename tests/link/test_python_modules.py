@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from opwalker.link.python_importers import Imports
 from opwalker.link.python_modules import Modules
+from opwalker.link.stamped import HeldFacts
 from opwalker.model.python import PyLight
 from opwalker.notation.python_imports import parse_import
 
@@ -62,15 +64,46 @@ def test_origins_follow_re_exports_stars_and_circles() -> None:
     assert tree.origins("c.py", "w") != []
 
 
+def importing(light: dict[str, PyLight], before: Imports | None = None) -> Imports:
+    held = HeldFacts(light)
+    imports = before or Imports("")
+    imports.renew(held, Modules(held))
+    return imports
+
+
+def who(imports: Imports, path: str) -> set[tuple[str, str, str | None]]:
+    return {(file, alias, name) for alias, name, files in imports.of(path) for file in files}
+
+
+IMPORTING = {
+    "pkg/__init__.py": PyLight(),
+    "pkg/ops.py": PyLight(),
+    "a.py": PyLight(("from pkg import ops as o", "import pkg.ops")),
+    "pkg/b.py": PyLight(("from .ops import f as g", "from . import ops"), mentions_ops=True),
+    "c.py": PyLight(("import torch", "from other import ops")),
+}
+
+
 def test_who_imports_what() -> None:
-    tree = Modules(
-        {
-            "pkg/__init__.py": PyLight(),
-            "pkg/ops.py": PyLight(),
-            "a.py": PyLight(("from pkg import ops as o", "import pkg.ops")),
-            "pkg/b.py": PyLight(("from .ops import f as g", "from . import ops")),
-            "c.py": PyLight(("import torch", "from other import ops")),
-        }
-    )
-    found = {(path, bound.alias, bound.name) for path, bound in tree.importers("pkg/ops.py")}
-    assert found == {("a.py", "o", None), ("a.py", "pkg.ops", None), ("pkg/b.py", "g", "f"), ("pkg/b.py", "ops", None)}
+    found = importing(IMPORTING)
+    assert who(found, "pkg/ops.py") == {
+        ("a.py", "o", None), ("a.py", "pkg.ops", None), ("pkg/b.py", "g", "f"), ("pkg/b.py", "ops", None),
+    }  # fmt: skip
+    assert found.mentions == ["pkg/b.py"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"a.py": PyLight(("import os",))},
+        {"a.py": PyLight(("from pkg.ops import *", "from pkg import b"), mentions_ops=True)},
+        {"c.py": PyLight(("from pkg.ops import h",)), "pkg/b.py": PyLight()},
+        {"pkg/__init__.py": PyLight(("from .b import g as ops",))},
+    ],
+)
+def test_who_imports_what_is_brought_up_to_date(changed: dict[str, PyLight]) -> None:
+    light = IMPORTING | changed
+    renewed, anew = importing(light, importing(IMPORTING)), importing(light)
+    for path in light:
+        assert who(renewed, path) == who(anew, path)
+    assert (renewed.mentions, renewed.stamps) == (anew.mentions, anew.stamps)

@@ -21,6 +21,7 @@ COMMANDS = (
     "dump",
     "diff",
     "notes",
+    "site",
 )
 
 

@@ -32,5 +32,5 @@ def notes(
     from opwalker.serve.notes_folder import NotesFolder
 
     target = NotesFolder(Path(folder).expanduser(), permalink)
-    source = session.ask(lambda flow: flow.notes, names or [], everything, target.add)
+    source = session.ask(lambda flow: flow.notes, names or [], everything, lambda note, _: target.add(note))
     session.show(target.finish(source))

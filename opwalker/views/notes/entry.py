@@ -131,9 +131,10 @@ def summary(walk: Walk, chosen: Implementation | None) -> Text:
             least = "" if all(launch.complete for launch in chosen.launches) else "at least "
             parts.append(f"launches {count(len(kernels), 'kernel')} ({least}{count(len(known), 'instance')})")
         elif chosen.terminals:
-            parts.append(f"ends in {_and([f'`{end.name}`' for end in chosen.terminals[:3]])}")
-    kind = op.kind if op else walk.entry.kind if walk.entry else ""
-    return say(f"{kind} of {walk.source.name} {walk.source.version or ''}".rstrip() + f": {'; '.join(parts)}.")
+            ends = list(dict.fromkeys(f"`{end.name}`" for end in chosen.terminals))
+            parts.append(f"ends in {_and(ends[:3])}" + (" and others" if len(ends) > 3 else ""))
+    said = "; ".join(parts) or "nothing was found behind it"
+    return say(f"{said[0].upper()}{said[1:]}.")
 
 
 def _and(words: Sequence[str]) -> str:

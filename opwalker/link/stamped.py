@@ -1,0 +1,103 @@
+"""Facts of one kind by path, each with a stamp, decoded only when they are looked at.
+
+In: a store, or facts held in memory. Out: mappings ``path -> facts`` that also say which facts have changed: the same
+stamp means the same facts. What the facts say is not looked at here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from opwalker.link.store import Store, StoreRebuilt
+from opwalker.link.store_rows import stamp_of
+
+T = TypeVar("T")
+
+
+class FactsGone(StoreRebuilt):
+    """Facts that were there a moment ago have been dropped by another process: index again."""
+
+
+class Stamped(Mapping[str, T]):
+    """Facts by path. ``stamps`` has one for every path that there are facts of."""
+
+    stamps: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.stamps)
+
+    def __len__(self) -> int:
+        return len(self.stamps)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.stamps
+
+    def load(self) -> None:
+        """Make ready for all facts to be looked at."""
+
+    def state(self) -> str:
+        """A digest of all paths and stamps: equal states, equal facts."""
+        rows = "\n".join(f"{path}\0{stamp}" for path, stamp in sorted(self.stamps.items()))
+        return hashlib.blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+
+class HeldFacts(Stamped[T]):
+    """Facts in memory, stamped by their contents."""
+
+    def __init__(self, facts: Mapping[str, T]) -> None:
+        self._facts = dict(facts)
+        self.stamps = {path: stamp_of(msgspec.msgpack.encode(one)) for path, one in self._facts.items()}
+
+    def __getitem__(self, path: str) -> T:
+        return self._facts[path]
+
+
+class FactsInStore(Stamped[T]):
+    """Facts in a store: of every file in ``language`` that has some of this kind. Raises FactsGone when facts that are
+    asked for have been dropped meanwhile."""
+
+    def __init__(self, store: Store, kind: str, producer: str, language: str, facts: type[T]) -> None:
+        self._store = store
+        self._which = (kind, producer)
+        self._language = language
+        self._decode = msgspec.msgpack.Decoder(facts).decode
+        self._known: dict[str, T] = {}
+        self._all = False
+        self.stamps = store.stamps(kind, producer, language)
+
+    def __getitem__(self, path: str) -> T:
+        if path not in self._known:
+            if path not in self.stamps:
+                raise KeyError(path)
+            self._known[path] = self._decode(self._blob(path))
+        return self._known[path]
+
+    def get(self, path: str, default: T | None = None) -> T | None:
+        """The facts of a file, or ``default`` where it has none."""
+        return self[path] if path in self.stamps else default
+
+    def load(self) -> None:
+        """Decode all that is not decoded yet, with one look at the store."""
+        if not self._all:
+            for path, blob in self._store.facts_by_path(*self._which):
+                if path in self.stamps and path not in self._known:
+                    self._known[path] = self._decode(blob)
+            self._all = True
+
+    def renew(self) -> None:
+        """Look at the store again: facts may have been put there since."""
+        before = self.stamps
+        self.stamps = self._store.stamps(*self._which, self._language)
+        for path in [path for path in self._known if before.get(path) != self.stamps.get(path)]:
+            del self._known[path]
+
+    def _blob(self, path: str) -> bytes:
+        digest = self._store.digest_of(path)
+        blob = self._store.facts(digest, *self._which) if digest is not None else None
+        if blob is None:
+            raise FactsGone(f"facts of {path} are gone from the store", "run the command again")
+        return blob

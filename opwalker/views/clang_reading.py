@@ -1,0 +1,181 @@
+"""What all units of a walk say together, asked by place: uses, definitions, macros, functions that variables hold.
+
+In: ``ClangUnit`` facts. Out: ``ClangReading``. Nothing is judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from opwalker.model.clang import (
+    ClangFunction,
+    ClangMacro,
+    ClangMacroUse,
+    ClangSymbol,
+    ClangUnit,
+    ClangUse,
+    ClangValue,
+)
+from opwalker.model.walk import PathStep
+
+#: A use and the functions that it can mean.
+Row = tuple[ClangUse, tuple[ClangSymbol, ...]]
+
+#: Lines around an error within which a use that clang does not show is taken to be lost by it.
+_NEAR = 3
+
+
+class ClangReading:
+    """The joined facts of some units."""
+
+    def __init__(self, units: Sequence[ClangUnit]) -> None:
+        self._uses: dict[tuple[str, int], dict[Row, None]] = {}
+        self._calls: dict[str, set[tuple[int, int]]] = {}
+        self._functions: dict[str, dict[ClangFunction, None]] = {}
+        self._by_usr: dict[str, dict[ClangFunction, None]] = {}
+        self.macro_uses: dict[tuple[str, int], dict[ClangMacroUse, None]] = {}
+        self.macros: dict[str, dict[ClangMacro, None]] = {}
+        self._into: dict[tuple[str, int], list[tuple[ClangValue, tuple[ClangSymbol, ...]]]] = {}
+        self._returned: dict[str, list[tuple[ClangValue, tuple[ClangSymbol, ...]]]] = {}
+        self._without: dict[str, dict[str, None]] = {}
+        self._errors: dict[str, set[int]] = {}
+        self.lambdas: set[tuple[str, int]] = set()
+        for unit in units:
+            self._take(unit)
+
+    def _take(self, unit: ClangUnit) -> None:
+        for use in unit.uses:
+            if use.kind == "call" and use.end_line > use.start_line:
+                self._calls.setdefault(use.file, set()).add((use.start_line, use.end_line))
+            row = (use, tuple(unit.symbols[number] for number in use.targets))
+            for line in {use.line, use.start_line}:
+                self._uses.setdefault((use.file, line), {})[row] = None
+        for value in unit.values:
+            row = (value, unit.symbols)
+            if value.into is None:
+                self._returned.setdefault(value.file, []).append(row)
+            else:
+                self._into.setdefault(value.into, []).append(row)
+        for function in unit.functions:
+            self._without.setdefault(function.file, {}).update(dict.fromkeys(unit.missing))
+            self._functions.setdefault(function.file, {})[function] = None
+            self._by_usr.setdefault(function.usr, {})[function] = None
+        for macro_use in unit.macro_uses:
+            self.macro_uses.setdefault((macro_use.file, macro_use.line), {})[macro_use] = None
+        for macro in unit.macros:
+            self.macros.setdefault(macro.name, {})[macro] = None
+        for file, line in unit.error_lines:
+            self._errors.setdefault(file, set()).add(line)
+        self.lambdas.update(unit.lambdas)
+
+    # -- places -----------------------------------------------------------------------------------------------------
+
+    def at(self, file: str, line: int) -> list[Row]:
+        """The uses on a line, each with what it can mean."""
+        return list(self._uses.get((file, line), ()))
+
+    def defined_at(self, file: str, line: int, end_line: int, name: str) -> ClangFunction | None:
+        """The function that is defined at a place: its name there, or (its head being a macro's) within its lines."""
+        found = [f for f in self._functions.get(file, ()) if simple(f.name) == simple(name)]
+        exact = [f for f in found if f.line == line]
+        return next(iter(exact or [f for f in found if f.start_line <= line <= f.end_line <= end_line + 1]), None)
+
+    def around(self, file: str, line: int, name: str) -> ClangFunction | None:
+        """The innermost function around a line that has a name."""
+        found = [
+            f
+            for f in self._functions.get(file, ())
+            if f.start_line <= line <= f.end_line and simple(f.name) == simple(name)
+        ]
+        return min(found, key=lambda f: f.end_line - f.start_line, default=None)
+
+    def unseen(self, name: str, file: str, line: int) -> str:
+        """Why a definition is not among what clang shows."""
+        known = file in self._functions or any(use[0] == file for use in self._uses)
+        if not known:
+            return f"no unit was read that has {file}"
+        return self.lost(file, line, line) or f"clang sees no definition of {name} at {file}:{line}" + self.lacking(
+            file
+        )
+
+    def in_one_call(self, file: str, first: int, last: int) -> bool:
+        """Whether two lines belong to one call."""
+        return first == last or any(start <= first and last <= end for start, end in self._calls.get(file, ()))
+
+    def lost(self, file: str, first: int, last: int) -> str | None:
+        """What is said where an error stands by: what clang does not show there, it may have dropped."""
+        near = [line for line in self._errors.get(file, ()) if first - _NEAR <= line <= last + _NEAR]
+        return f"clang has an error at {file}:{min(near)}" + self.lacking(file) if near else None
+
+    def lacking(self, file: str) -> str:
+        """The headers that a file was read without, in words."""
+        missing = list(self._without.get(file, ()))
+        return f" (read without {', '.join(missing[:3])})" if missing else ""
+
+    # -- meaning ----------------------------------------------------------------------------------------------------
+
+    def definition_of(self, symbol: ClangSymbol) -> tuple[str, int] | None:
+        """Where a symbol is defined, in whichever unit; None where no unit has it."""
+        if symbol.defined or not symbol.here:
+            return symbol.file, symbol.line
+        found = self._by_usr.get(symbol.usr)
+        return next(((one.file, one.line) for one in found), None) if found else None
+
+    def flows(
+        self, variable: tuple[str, int], wanted: ClangFunction, before: PathStep | None, seen: set[tuple[str, int]]
+    ) -> bool:
+        """Whether a function is put into a variable: named there, returned to it, or passed by the step ``before``."""
+        if variable in seen:
+            return False
+        seen.add(variable)
+        if any(self._comes(value, symbols, wanted, before, seen) for value, symbols in self._into.get(variable, ())):
+            return True
+        holder = next(
+            (f for f in self._functions.get(variable[0], ()) if f.start_line <= variable[1] <= f.end_line), None
+        )
+        if before is None or holder is None or variable in self._into:
+            return False
+        return any(meets(found, wanted) for use, found in self.at(before.file, before.line) if not use.dependent)
+
+    def _comes(
+        self,
+        value: ClangValue,
+        symbols: tuple[ClangSymbol, ...],
+        wanted: ClangFunction,
+        before: PathStep | None,
+        seen: set[tuple[str, int]],
+    ) -> bool:
+        if meets((symbols[number] for number in value.names), wanted):
+            return True
+        for number in value.calls:
+            for giver in self._by_usr.get(symbols[number].usr, ()):
+                if (giver.file, giver.line) in seen:
+                    continue
+                seen.add((giver.file, giver.line))
+                for one, its_symbols in self._returned.get(giver.file, ()):
+                    inside = giver.start_line <= one.line <= giver.end_line
+                    if inside and self._comes(one, its_symbols, wanted, None, seen):
+                        return True
+        return any(self.flows(other, wanted, before, seen) for other in value.variables)
+
+
+def means(symbol: ClangSymbol, wanted: ClangFunction) -> bool:
+    """Whether a symbol is a function: by its place, or where only a declaration was seen by clang's name for it."""
+    if symbol.defined:
+        return (symbol.file, symbol.line) == (wanted.file, wanted.line)
+    return symbol.usr == wanted.usr
+
+
+def meets(symbols: Iterable[ClangSymbol], wanted: ClangFunction) -> bool:
+    """Whether one of some symbols is a function."""
+    return any(means(symbol, wanted) for symbol in symbols)
+
+
+def simple(name: str) -> str:
+    """A name without qualifiers and template arguments."""
+    return last(name.split("<", 1)[0] if not name.startswith("operator") else name)
+
+
+def last(name: str) -> str:
+    """The last part of a qualified name, or of a member's."""
+    return name.replace(".", "::").rsplit("::", 1)[-1].strip()
