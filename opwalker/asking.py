@@ -234,7 +234,6 @@ class Session:
         from opwalker.indexing import part_key
         from opwalker.views.python_side import PythonSide, full_facts, read_python
 
-<<<<<<< ours
         (round_,) = [one for one in REGISTRY.rounds if one.language == "python"]
         full = full_facts(self.store, self.producers)
 
@@ -248,9 +247,6 @@ class Session:
 
         # What was read says it all: an edit that changes no fact changes no answer.
         return self.kept("python", PythonSide, read, state=f"{self.light.state()} {full.state()}")
-=======
-        return self.kept("python", PythonSide, lambda: read_python(self.store, self.producers, self.light), ("python",))
->>>>>>> theirs
 
     @functools.cached_property
     def view(self):

@@ -7,7 +7,7 @@ how an answer looks.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,16 @@ from opwalker.model.walk import KernelsResult, Op, OpsResult, SourceInfo, Walk
 
 if TYPE_CHECKING:
     from opwalker.model.notes import Note
+    from opwalker.model.verify import VerifyReport
     from opwalker.views.diff import Version
+    from opwalker.views.verify.plan import Known, Plan
 
     #: Reads a file of the source by its path.
     Text = Callable[[str], str]
 
-__all__ = ["OpsTable", "Options", "Session", "build_index", "diff", "dump", "kernels", "list_ops", "notes", "walk"]
+__all__ = [
+    "OpsTable", "Options", "Session", "build_index", "diff", "dump", "kernels", "list_ops", "notes", "verify", "walk",
+]  # fmt: skip
 
 
 def list_ops(
@@ -220,6 +224,39 @@ def _version(session: Session) -> Version:
         "survey", Survey, lambda: survey(session.workbench, session.source, ops, session.progress)
     )
     return Version(session.source, ops, found.kernels, ways, table.gaps)
+
+
+def verify(options: Options, plan: Plan, *, progress: Progress = None, say: Say = None) -> VerifyReport:
+    """Reference kernels built, run and judged; against a source's documented shapes where the options name one."""
+    from opwalker import resources
+    from opwalker.source.cache import cache_root
+    from opwalker.views.verify.run import Verification
+
+    folder = resources.folder("reference_kernels")
+    told = (lambda stage, done, total: progress(done, total, stage)) if progress else (lambda *_: None)
+    verification = Verification(folder, options.cache or cache_root(), plan, told)
+    own = replace(options, source=str(folder), build="cuda", defines=(), archs=())
+    known = asked(own, None, say, lambda session: _known(session, verification.names()))
+    if options.source is not None:
+        theirs = replace(options, archs=())
+        compared = asked(theirs, progress, say, lambda session: _known(session, verification.names(), kernels=False))
+        known = {op: replace(one, compared=compared[op].walk if op in compared else None) for op, one in known.items()}
+    return verification.run(known)
+
+
+def _known(session: Session, names: Mapping[str, tuple[str, ...]], *, kernels: bool = True) -> dict[str, Known]:
+    """What a source says of each reference kernel's op, by the first of its names that the source registers."""
+    from opwalker.views.verify.plan import Known
+
+    there = {op.name: op for op in session.ops().ops}
+    listed = session.kept("kernels:None", KernelsResult, lambda: _kernels(session, None)).kernels if kernels else ()
+    found = {}
+    for op, candidates in names.items():
+        name = next((one for one in candidates if one in there), None)
+        if name is not None:
+            walked = session.kept(f"walk:{name}", Walk, functools.partial(_walk, session, name))
+            found[op] = Known(there[name], walked, tuple(one for one in listed if name in one.ops))
+    return found
 
 
 def build_index(options: Options, *, progress: Progress = None, say: Say = None) -> Any:

@@ -23,7 +23,7 @@ from opwalker.serve.progress import Progress
 
 _DEFINE = re.compile(r"[A-Za-z_]\w*")
 _ARCH = re.compile(r"\d+\.\d+[af]?|gfx[0-9a-f]+")
-_SM = re.compile(r"(?:sm|compute)_?(\d+)(\d)([af]?)")
+_SM = re.compile(r"(?:(?:sm|compute)_?)?(\d+)(\d)([af]?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _define(text: str) -> tuple[str, str | None]:
 
 
 def _arch(text: str) -> str:
-    """An architecture as build files spell it: ``sm_90a`` and ``9.0a`` are the same."""
+    """An architecture as build files spell it: ``sm_90a``, ``90a`` and ``9.0a`` are the same."""
     bare = text.strip().lower()
     known = _SM.fullmatch(bare)
     if known:

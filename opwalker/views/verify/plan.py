@@ -1,0 +1,42 @@
+"""What a verification is asked for, and what the program has read of the ops in question.
+
+These are plain values: neither numpy nor torch is needed to make one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opwalker.model.walk import KernelEntry, Op, Walk
+
+NAMESPACE = "opwalker_ref"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked for. ``device`` is ``cuda`` or ``cpu``; ``deadline`` in seconds for a case; ``libraries`` are
+    extensions whose own ops are run as well, those of ``namespace`` where one is given; ``wrong``: run the variants
+    that must be refuted, too."""
+
+    device: str = "cuda"
+    ops: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    namespace: str | None = None
+    bench: bool = False
+    build_only: bool = False
+    wrong: bool = True
+    seed: int = 0
+    deadline: float = 60.0
+    jobs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the program read of a reference kernel: its op, its walk, and the kernels predicted; and the walk of the
+    same op in the source that is compared, None where that has none."""
+
+    op: Op
+    walk: Walk
+    kernels: tuple[KernelEntry, ...]
+    compared: Walk | None = None

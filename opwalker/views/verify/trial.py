@@ -1,0 +1,167 @@
+"""One case run and judged, in the process that may crash for it.
+
+In: which op, built where, which case and seed. Out: ``Outcome``, plain data that crosses a pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opwalker.views.verify.arrays import Array
+from opwalker.views.verify.calling import CallFailed, Parameter
+from opwalker.views.verify.compare import judge
+from opwalker.views.verify.contract import Case, Contract, load, tensors
+from opwalker.views.verify.draw import Draw
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is run: an op under the contract that a folder has for it. ``libraries`` are loaded; of ``names`` the first
+    that they register is meant. ``parameters`` are the registered ones, None to ask the dispatcher."""
+
+    folder: str
+    op: str
+    libraries: tuple[str, ...]
+    names: tuple[str, ...]
+    emulated: bool = False
+    parameters: tuple[Parameter, ...] | None = None
+    implementation: str = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A case by its number, with an element type and a seed. ``kind``: ``case``, ``opcheck``, ``bench`` or ``copy``
+    (no case: what the device's memory gives)."""
+
+    case: int
+    dtype: str
+    seed: int
+    kind: str = "case"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a trial; ``reasons`` is empty where the contract held. ``not_run`` says why it could not be run,
+    ``refused`` what the op said when it did not take the arguments."""
+
+    reasons: tuple[str, ...] = ()
+    not_run: str | None = None
+    refused: str | None = None
+    max_error: float | None = None
+    tolerance: str | None = None
+    kernels: tuple[str, ...] = ()
+    dtypes: dict[str, str] = field(default_factory=dict)
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    seconds: float = 0.0
+    time_us: float | None = None
+    bytes: int | None = None
+
+
+def serve(subject: Subject, connection: Connection) -> None:
+    """Answers trials until the other end closes. This is the main function of a worker process."""
+    # What a kernel or a library prints must not get between the lines of the answer.
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    try:
+        contract = load(Path(subject.folder), subject.op)
+        called = _callable(subject)
+    except Exception as error:
+        connection.send(Outcome(not_run=f"{type(error).__name__}: {error}"))
+        return
+    connection.send(None)
+    while True:
+        try:
+            trial = connection.recv()
+        except EOFError:
+            return
+        started = time.monotonic()
+        try:
+            outcome = run(contract, called, trial)
+        except Exception as error:
+            outcome = Outcome(reasons=(f"the check itself failed: {type(error).__name__}: {error}",))
+        outcome.seconds = time.monotonic() - started
+        connection.send(outcome)
+
+
+def _callable(subject: Subject) -> Any:
+    if subject.emulated:
+        from opwalker.views.verify.on_cpu import EmulatedOp
+
+        return EmulatedOp(subject.libraries[0], subject.names[0].partition("::")[2], subject.parameters or ())
+    from opwalker.views.verify.on_gpu import GpuOp
+
+    return GpuOp(subject.libraries, subject.names)
+
+
+def case_of(contract: Contract, trial: Trial) -> Case:
+    """The case that a trial names."""
+    return (contract.bench if trial.kind == "bench" else contract.cases)[trial.case]
+
+
+def run(contract: Contract, op: Any, trial: Trial) -> Outcome:
+    """Runs one trial with an op that can be called."""
+    if trial.kind == "copy":
+        from opwalker.views.verify.bench import copy
+
+        return copy()
+    case = case_of(contract, trial)
+    arguments = contract.inputs(Draw(trial.seed), dtype=trial.dtype, **case.values)
+    if trial.kind == "opcheck":
+        from opwalker.views.verify.on_gpu import opcheck
+
+        return Outcome(reasons=tuple(opcheck(op, named_for(op.parameters, arguments, contract))))
+    if trial.kind == "bench":
+        from opwalker.views.verify.bench import measure
+
+        return measure(contract, op, arguments)
+    return _judged(contract, op, arguments, trial.seed)
+
+
+def named_for(parameters: tuple[Parameter, ...], arguments: dict[str, Any], contract: Contract) -> dict[str, Any]:
+    """The arguments under the names that an op's own schema has: by name where it has them all, else by position."""
+    own = [one.name for one in parameters]
+    if contract.library_arguments is not None:
+        return contract.library_arguments(own, arguments)
+    if set(arguments) <= set(own):
+        return arguments
+    return dict(zip(own, arguments.values(), strict=False))
+
+
+def _judged(contract: Contract, op: Any, arguments: dict[str, Any], seed: int) -> Outcome:
+    parameters = op.parameters
+    arrays = tensors(arguments)
+    outcome = Outcome(
+        dtypes={name: one.type.name for name, one in arrays.items()},
+        shapes={name: one.shape for name, one in arrays.items()},
+        tolerance=_tolerances(contract),
+    )
+    values = {name: one.values() if isinstance(one, Array) else one for name, one in arguments.items()}
+    with np.errstate(all="ignore"):
+        expected = contract.golden(**values)
+    before = {id(one.storage): one.storage.copy() for one in arrays.values()}
+    renamed = named_for(parameters, arguments, contract)
+    ours = {id(one): name for name, one in arrays.items()}
+    marked = [ours[id(renamed[one.name])] for one in parameters if one.mutated and renamed.get(one.name) is not None]
+    try:
+        called = op(renamed, seed)
+    except CallFailed as error:
+        outcome.refused = str(error)
+        return outcome
+    judgement = judge(contract, arrays, before, expected, called.returned, marked)
+    outcome.reasons = tuple(judgement.reasons)
+    outcome.max_error = judgement.max_error
+    outcome.kernels = called.kernels
+    return outcome
+
+
+def _tolerances(contract: Contract) -> str:
+    if not isinstance(contract.tolerance, dict):
+        return f"{contract.tolerance}: {contract.tolerance.reason}"
+    return "; ".join(f"{name} {one}: {one.reason}" for name, one in contract.tolerance.items())

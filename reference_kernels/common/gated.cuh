@@ -1,0 +1,79 @@
+// out = activation(gate) * up, where a row of the input is [gate, up]: the middle of a gated feed-forward layer.
+#pragma once
+
+#include "op.cuh"
+#include "vector.cuh"
+
+namespace opwalker_ref {
+
+// A block takes kUnroll vectors for each of its threads out of one row; all loads are issued before the first is needed.
+template <typename Activation, typename scalar_t, int kWidth>
+__global__ void __launch_bounds__(256) gated_kernel(
+    scalar_t* __restrict__ out,          // [num_tokens, d]
+    const scalar_t* __restrict__ input,  // [num_tokens, 2 * d]
+    int64_t d) {
+  constexpr int kUnroll = 2;
+  const scalar_t* gate = input + static_cast<int64_t>(blockIdx.x) * 2 * d;
+#ifndef OPWALKER_WRONG_HALVES_SWAPPED
+  const scalar_t* up = gate + d;
+#else
+  const scalar_t* up = gate;
+  gate = up + d;
+#endif
+  scalar_t* row = out + static_cast<int64_t>(blockIdx.x) * d;
+  const int64_t first = (static_cast<int64_t>(blockIdx.y) * kUnroll * blockDim.x + threadIdx.x) * kWidth;
+  const int64_t step = static_cast<int64_t>(blockDim.x) * kWidth;
+
+  Vector<scalar_t, kWidth> x[kUnroll], y[kUnroll];
+#pragma unroll
+  for (int j = 0; j < kUnroll; ++j) {
+    if (first + j * step < d) {
+      x[j] = load<kWidth>(gate + first + j * step);
+      y[j] = load<kWidth>(up + first + j * step);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kUnroll; ++j) {
+    if (first + j * step >= d) return;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      x[j][i] = from_float<scalar_t>(Activation::of(to_float(x[j][i])) * to_float(y[j][i]));
+    }
+    store<kWidth>(row + first + j * step, x[j]);
+  }
+}
+
+template <typename Activation, typename scalar_t, int kWidth>
+void launch_gated(scalar_t* out, const scalar_t* input, int64_t num_tokens, int64_t d, cudaStream_t stream) {
+  constexpr int kThreads = 256;
+  const int64_t per_block = static_cast<int64_t>(kThreads) * 2 * kWidth;
+  const dim3 grid(static_cast<unsigned>(num_tokens), static_cast<unsigned>((d + per_block - 1) / per_block));
+  gated_kernel<Activation, scalar_t, kWidth><<<grid, kThreads, 0, stream>>>(out, input, d);
+}
+
+// The host side that all gated activations share.
+template <typename Activation>
+void gated(Tensor& out, const Tensor& input, const char* op) {
+  const int64_t d = input.size(-1) / 2;
+  STD_TORCH_CHECK(input.size(-1) % 2 == 0, op, ": the last dimension of input must be even");
+  STD_TORCH_CHECK(input.is_contiguous() && out.is_contiguous(), op, ": input and output must be contiguous");
+  STD_TORCH_CHECK(out.scalar_type() == input.scalar_type(), op, ": input and output differ in type");
+  STD_TORCH_CHECK(out.size(-1) == d && out.numel() * 2 == input.numel(), op, ": output must be [..., d]");
+  if (out.numel() == 0) return;
+
+  const DeviceGuard guard(input.get_device_index());
+  const cudaStream_t stream = current_stream(input);
+  DISPATCH_FLOATING_TYPES(input.scalar_type(), op, [&] {
+    constexpr int kWidth = kFullWidth<scalar_t>;
+    auto* to = static_cast<scalar_t*>(out.data_ptr());
+    const auto* from = static_cast<const scalar_t*>(input.data_ptr());
+    if (d % kWidth == 0 && aligned<kWidth>(to, from)) {
+      launch_gated<Activation, scalar_t, kWidth>(to, from, out.numel() / d, d, stream);
+    } else {
+      launch_gated<Activation, scalar_t, 1>(to, from, out.numel() / d, d, stream);
+    }
+  });
+  check_launch(op);
+}
+
+}  // namespace opwalker_ref

@@ -1,0 +1,71 @@
+"""Every reference kernel, emulated: small cases confirmed, wrong variants refuted, walked and predicted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from opwalker import pipeline, resources
+from opwalker.errors import InputError
+from opwalker.model.verify import VerifyReport
+from opwalker.views.verify.contract import load, ops_in
+from opwalker.views.verify.plan import Plan
+
+FOLDER = resources.folder("reference_kernels")
+OPS = ops_in(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled kernels: the user's cache, where one is named, so that a second run of the tests is quick."""
+    named = os.environ.get("OPWALKER_CACHE")
+    return Path(named) if named else tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def report(cache: Path) -> VerifyReport:
+    plan = Plan(device="cpu", seed=int.from_bytes(os.urandom(3), "little"), jobs=os.cpu_count() or 1)
+    return pipeline.verify(pipeline.Options(cache=cache), plan)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_the_contract_holds(report: VerifyReport, op: str) -> None:
+    mine = [one for one in report.results if one.op == op]
+    assert [f"{one.case} (seed {one.seed}): {one.reasons}" for one in mine if one.verdict != "confirmed"] == []
+    assert len(mine) >= 8
+    assert any(one.kernels_launched for one in mine) or op == "swap_blocks"
+    assert any(one.max_error is not None for one in mine)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_every_wrong_variant_is_refuted(report: VerifyReport, op: str) -> None:
+    mine = [one for one in report.wrong_variants if one.op == op]
+    assert [(one.variant, one.reason) for one in mine if not one.refuted] == []
+    assert len(mine) >= 2
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_every_tensor_is_documented_where_a_reader_looks(report: VerifyReport, op: str) -> None:
+    shapes = next(one.documented_shapes for one in report.results if one.op == op)
+    assert shapes
+    assert [(one.argument, one.source) for one in shapes if not one.agrees] == []
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_variants_of_the_contract_are_those_of_the_source(op: str) -> None:
+    text = (FOLDER / f"{op}.cu").read_text(encoding="utf-8")
+    text += "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("common/*") if path.name in text)
+    assert [name for name in load(FOLDER, op).wrong if f"def OPWALKER_WRONG_{name}\n" not in text] == []
+
+
+def test_the_report_says_that_it_is_an_emulation(report: VerifyReport) -> None:
+    assert report.device is not None
+    assert report.device.kind == "cpu-emulation"
+    assert not report.refuted
+
+
+def test_an_op_without_a_kernel_is_said() -> None:
+    with pytest.raises(InputError, match=r"no reference kernel for 'rms_nrom'; there are: .*rms_norm"):
+        pipeline.verify(pipeline.Options(), Plan(device="cpu", ops=("rms_nrom",)))
