@@ -22,6 +22,7 @@ COMMANDS = (
     "diff",
     "notes",
     "site",
+    "verify",
 )
 
 
