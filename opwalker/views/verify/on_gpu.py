@@ -6,6 +6,7 @@ afterwards, what the device holds. Storages go to the device whole, guard bands 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,9 +40,10 @@ def device() -> Device:
 
 
 class GpuOp:
-    """One op of loaded libraries: the first of ``names`` that they register."""
+    """One op of loaded libraries: the first of ``names`` that they register. ``profiled``: kernels are noted."""
 
-    def __init__(self, libraries: Sequence[str], names: Sequence[str]) -> None:
+    def __init__(self, libraries: Sequence[str], names: Sequence[str], *, profiled: bool = True) -> None:
+        self._profiled = profiled
         for library in libraries:
             try:
                 torch.ops.load_library(library)
@@ -74,9 +76,9 @@ class GpuOp:
         """Calls the op and waits for it. Raises ``CallFailed`` with what it said."""
         storages, values = laid_out(arguments)
         ordered = [values.get(one.name, one.default) for one in self.parameters]
-        profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
+        profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) if self._profiled else None
         try:
-            with profile:
+            with profile or contextlib.nullcontext():
                 returned = self.op(*ordered)
                 torch.cuda.synchronize()
         except RuntimeError as error:
@@ -84,7 +86,7 @@ class GpuOp:
         for one in {id(a.storage): a for a in tensors(arguments).values()}.values():
             one.storage[...] = storages[id(one.storage)].cpu().numpy()
         results = () if returned is None else returned if isinstance(returned, (tuple, list)) else (returned,)
-        return Called(tuple(_array(one) for one in results), kernels_of(profile))
+        return Called(tuple(_array(one) for one in results), kernels_of(profile) if profile else ())
 
 
 def laid_out(arguments: Mapping[str, Any]) -> tuple[dict[int, torch.Tensor], dict[str, Any]]:
