@@ -1,8 +1,8 @@
 """C++ names as people read them.
 
-In: names as a linker has them (``_ZN4vllm…``). Out: names as ``c++filt`` spells them, by the demangler of this machine's
-C++ runtime library (``demangler``, a process of its own); and, for names that it does not take, what can be told
-without it.
+In: names as a linker has them (``_ZN4vllm…``). Out: names as ``c++filt`` spells them, by the demangler of this
+machine's C++ runtime library (``demangler``, a process of its own); and, for names that it does not take, what can be
+told without it.
 """
 
 from __future__ import annotations

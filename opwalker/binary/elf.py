@@ -168,7 +168,7 @@ def _guarded(act: Any) -> Any:
 
     try:
         return act()
-    except (ELFError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, struct.error) as error:
+    except (ELFError, ValueError, TypeError, LookupError, AttributeError, OverflowError, struct.error) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise BadElf(f"it is damaged ({said[:80]})") from error
 

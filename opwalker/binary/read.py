@@ -140,8 +140,8 @@ def _unknown(
         yield "it has no table of sections: nothing but its machine can be told"
     if stripped:
         yield (
-            "it is stripped: namespaces and dispatch keys of its ops are not shown by symbols; schemas and kernel names "
-            "are there all the same, because torch and the CUDA runtime need them"
+            "it is stripped: which namespace and dispatch key an op has is not shown by symbols; schemas and kernel "
+            "names are there all the same, because torch and the CUDA runtime need them"
         )
     if not references.complete:
         yield f"code for {elf.machine} is not looked through: a string that ends inside another one is not told apart"

@@ -1,8 +1,8 @@
 """What a library hands to torch: schemas, names of implementations, and under which namespace and dispatch key.
 
-In: symbols, strings and references of a library. Out: ``BuiltOp`` values. The macros of torch and of its stable ABI make
-one function for each block, whose symbol names the namespace and the key; the strings that its code names are what the
-block defines. A stripped library has no such symbols: then its schemas are all that is told.
+In: symbols, strings and references of a library. Out: ``BuiltOp`` values. The macros of torch and of its stable ABI
+make one function for each block, whose symbol names the namespace and the key; the strings that its code names are what
+the block defines. A stripped library has no such symbols: then its schemas are all that is told.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The strings of a library: constant text that ends with a NUL byte.
 
-In: sections that hold constants, and the addresses that code names. Out: ``Strings``: the text at an address, all texts.
-A linker lets one string end inside another (``rms_norm`` in ``fused_rms_norm``): such a one counts where code names it.
+In: sections that hold constants, and the addresses that code names. Out: ``Strings``: the text at an address, and all
+texts. A linker lets one string end inside another (``rms_norm`` in ``fused_rms_norm``): such a one counts where code
+names it.
 """
 
 from __future__ import annotations

@@ -25,8 +25,9 @@ class BuiltKernel:
     """One kernel that a library registers with the CUDA runtime.
 
     ``name`` and ``arguments`` are those of its demangled name (``vllm::rms_norm_kernel``, ``"c10::Half, 8, 2, true"``);
-    ``arguments`` is ``""`` for a kernel that is no template, and None where the name is too long for the demangler. ``archs`` are the architectures whose machine code has it;
-    None where that cannot be told. ``unit`` is what the name of an anonymous namespace says of the file it stands in.
+    ``arguments`` is ``""`` for a kernel that is no template, and None where the name is too long for the demangler.
+    ``archs`` are the architectures whose machine code has it; None where that cannot be told. ``unit`` is what the name
+    of an anonymous namespace says of the file that it stands in.
     """
 
     symbol: str

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
     from opwalker.source.archive import Progress
 
+#: The processors that wheels are fetched for; the first where nothing is said.
+MACHINES = ("x86_64", "aarch64")
+#: No wheel is larger: package indexes stop far below.
+MAX_WHEEL_BYTES = 8 * 1024**3
+
 TRIES = 3
 FIRST_PAUSE_SECONDS = 0.5
 #: Connecting, and waiting for the next bytes.
@@ -58,20 +63,32 @@ def fetch_sdist(name: str, version: str, cache: Path, progress: Progress | None 
         return index.download(chosen[0], folder, progress)
 
 
-def fetch_wheels(name: str, version: str, cache: Path, progress: Progress | None = None) -> list[Path]:
-    """The wheels of ``name`` at ``version`` for 64-bit x86 Linux or any platform, sorted by file name.
+def fetch_wheels(
+    name: str, version: str, cache: Path, progress: Progress | None = None, machine: str = MACHINES[0]
+) -> list[Path]:
+    """The wheels of ``name`` at ``version`` for 64-bit Linux on ``machine`` or any platform, sorted by file name.
 
     Where there is one wheel for each Python, only those of the newest Python are fetched. InputError when there
-    is none.
+    is none, or one is larger than ``MAX_WHEEL_BYTES``.
     """
     folder = _folder(cache, "wheels", name, version)
+    if machine != MACHINES[0]:
+        folder = folder.with_name(f"{folder.name}-{machine}")
     kept = _complete(folder)
     if kept:
         return kept
     with _Index(cache) as index:
-        wheels = _for_linux([file for file in index.files(name, version) if file.package_type == "wheel"])
+        released = [file for file in index.files(name, version) if file.package_type == "wheel"]
+        wheels = _for_linux(released, machine)
         if not wheels:
-            raise InputError(f"{name}=={version} has no wheel for 64-bit x86 Linux")
+            others = sorted({file.filename.removesuffix(".whl").rpartition("-")[2] for file in released})
+            told = f"its wheels are for {', '.join(others)}" if others else "it was released without wheels"
+            raise InputError(f"{name}=={version} has no wheel for 64-bit Linux on {machine}", told)
+        for wheel in wheels:
+            if (wheel.size or 0) > MAX_WHEEL_BYTES:
+                raise InputError(
+                    f"{wheel.filename} is {wheel.size / 1e9:.1f} GB large", "no wheel of that size is fetched"
+                )
         # All are fetched into another folder first: a killed run must not leave half of them looking complete.
         staged = folder.with_name(f"{folder.name}-{os.getpid()}{_PART}")
         try:
@@ -104,12 +121,12 @@ def _complete(folder: Path) -> list[Path]:
 _ANY, _GLIBC, _MUSL, _OTHER = range(4)
 
 
-def _platform(filename: str) -> int:
-    """What a wheel runs on: any platform, 64-bit x86 Linux by its C library, or something else."""
+def _platform(filename: str, machine: str = MACHINES[0]) -> int:
+    """What a wheel runs on: any platform, 64-bit Linux on ``machine`` by its C library, or something else."""
     tag = filename.removesuffix(".whl").rpartition("-")[2]
     if tag == "any":
         return _ANY
-    if "linux" in tag and "x86_64" in tag:
+    if "linux" in tag and machine in tag:
         return _MUSL if "musllinux" in tag else _GLIBC
     return _OTHER
 
@@ -129,13 +146,13 @@ def _by_preference(wheels: list[DistributionPackage]) -> list[DistributionPackag
     return sorted(wheels, key=lambda file: (_platform(file.filename), -_newness(file.filename), file.filename))
 
 
-def _for_linux(wheels: list[DistributionPackage]) -> list[DistributionPackage]:
+def _for_linux(wheels: list[DistributionPackage], machine: str) -> list[DistributionPackage]:
     """Of the wheels for any platform and of those for Linux, the ones for the newest Python."""
     names = [file.filename for file in wheels]
-    platforms = {_ANY, _GLIBC} if any(_platform(name) == _GLIBC for name in names) else {_ANY, _MUSL}
+    platforms = {_ANY, _GLIBC} if any(_platform(name, machine) == _GLIBC for name in names) else {_ANY, _MUSL}
     chosen: list[DistributionPackage] = []
     for platform in sorted(platforms):
-        fitting = [file for file in wheels if _platform(file.filename) == platform]
+        fitting = [file for file in wheels if _platform(file.filename, machine) == platform]
         newest = max((_newness(file.filename) for file in fitting), default=0)
         chosen += [file for file in fitting if _newness(file.filename) == newest]
     return chosen

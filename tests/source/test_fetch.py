@@ -100,7 +100,7 @@ def test_wheels_for_linux_are_those_of_the_newest_python(index: Index, cache: Pa
 
 def test_wheels_for_other_systems_alone_are_said(index: Index, cache: Path, wheel: bytes) -> None:
     index.add("tiny-ops", "tiny_ops-1.2.0-cp313-cp313-win_amd64.whl", wheel)
-    with pytest.raises(InputError, match="no wheel for 64-bit x86 Linux"):
+    with pytest.raises(InputError, match="no wheel for 64-bit Linux on x86_64; its wheels are for win_amd64"):
         fetch_wheels("tiny-ops", "1.2.0", cache)
 
 
