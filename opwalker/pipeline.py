@@ -19,6 +19,7 @@ from opwalker.model.diff import DiffResult, Survey
 from opwalker.model.walk import KernelsResult, Op, OpsResult, SourceInfo, Walk
 
 if TYPE_CHECKING:
+    from opwalker.model.audit import AuditResult
     from opwalker.model.notes import Note
     from opwalker.model.verify import VerifyReport
     from opwalker.views.diff import Version
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     Text = Callable[[str], str]
 
 __all__ = [
-    "OpsTable", "Options", "Session", "build_index", "diff", "dump", "kernels", "list_ops", "notes", "verify", "walk",
+    "OpsTable", "Options", "Session", "audit", "build_index", "diff", "dump", "kernels", "list_ops", "notes", "verify",
+    "walk",
 ]  # fmt: skip
 
 
@@ -257,6 +259,39 @@ def _known(session: Session, names: Mapping[str, tuple[str, ...]], *, kernels: b
             walked = session.kept(f"walk:{name}", Walk, functools.partial(_walk, session, name))
             found[op] = Known(there[name], walked, tuple(one for one in listed if name in one.ops))
     return found
+
+
+def audit(
+    options: Options,
+    names: Sequence[str],
+    *,
+    op: str | None = None,
+    machine: str = "x86_64",
+    progress: Progress = None,
+    say: Say = None,
+) -> AuditResult:
+    """What the libraries that ``names`` are contain, beside what their source says; of one op where it is named."""
+    from opwalker.auditing import released
+
+    own = released(names) is not None and options.source is None
+    chosen = replace(options, source=names[0]) if own else options
+    return asked(chosen, progress, say, lambda session: _audit(session, names, op, machine))
+
+
+def _audit(session: Session, names: Sequence[str], name: str | None, machine: str) -> AuditResult:
+    from opwalker.auditing import audit_session
+    from opwalker.views.audit.whole import narrowed
+    from opwalker.views.names import find_op
+
+    # Python's own ops are in no library: a name that is unique among the others is unique here.
+    compiled = [op.name for op in session.ops().ops if op.kind not in ("python", "aten")] if name is not None else []
+    only = find_op(compiled, name, session.options.build, session.view.op) if name is not None else None
+    if name is not None and only is None:
+        raise _not_found(session, name)
+    result = audit_session(
+        session, names, machine, lambda: session.kept("kernels:None", KernelsResult, lambda: _kernels(session, None))
+    )
+    return narrowed(result, only.name) if only is not None else result
 
 
 def build_index(options: Options, *, progress: Progress = None, say: Say = None) -> Any:

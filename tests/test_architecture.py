@@ -25,12 +25,15 @@ ALLOWED = {
     "link": ("model", "notation"),
     "adapters": ("model", "notation"),
     "rules": ("model", "notation"),
+    "binary": ("model", "notation"),
     "expand": ("model", "notation", "facts", "link"),
-    "views": ("model", "notation", "facts", "source", "link", "expand"),
+    "views": ("model", "notation", "facts", "source", "link", "binary", "expand"),
     "indexing": ("model", "notation", "facts", "source", "link", "expand"),
     "asking": ("model", "notation", "facts", "source", "link", "expand", "views", "indexing"),
+    "auditing": ("model", "notation", "facts", "source", "link", "binary", "expand", "views", "asking"),
     "pipeline": (
         "model", "notation", "facts", "source", "link", "adapters", "rules", "expand", "views", "indexing", "asking",
+        "auditing",
     ),
     "serve": (
         "model", "notation", "facts", "source", "link", "adapters", "rules", "expand", "views", "indexing", "asking",
@@ -44,10 +47,16 @@ ALLOWED = {
 OPEN_TO_ALL = ("errors", "resources")
 
 #: Packages that one part alone may import.
-FENCED = {"tree_sitter": "facts", "clang": "facts", "torch": "views.verify", "numpy": "views.verify"}
+FENCED = {
+    "tree_sitter": "facts",
+    "clang": "facts",
+    "torch": "views.verify",
+    "numpy": "views.verify",
+    "elftools": "binary",
+}
 
 #: What a start of the program must not import: each costs as much as a warm walk has to spare.
-LAZY = ("jinja2", "lark", "networkx", "pydantic", "pypi_simple", "requests", "rich", "torch", "tree_sitter")
+LAZY = ("elftools", "jinja2", "lark", "networkx", "pydantic", "pypi_simple", "requests", "rich", "torch", "tree_sitter")
 
 #: Hosts that an address may have: this machine's own, those that can never exist, and publishers of texts and formats.
 HOSTS = r"(?:127\.0\.0\.1|me:|[\w.-]+\.invalid\b|json-schema\.org/|www\.apache\.org/|www\.w3\.org/)"

@@ -25,7 +25,7 @@ from opwalker.model.binary import BuiltKernel, DeviceCode, LibraryFacts
 
 _FUNCTION, _GLOBAL = 2, (1, 2)
 _MODULE = "PyInit_"
-_WORD = re.compile(r"[A-Za-z_]\w{0,127}")
+_WORD = re.compile(r"[A-Za-z_][\w.]{0,127}")
 _MANGLED = re.compile(r"_Z[\w$.]+")
 #: Symbols that every library exports for its loader.
 _LOADER = frozenset(("_init", "_fini", "__bss_start", "_edata", "_end"))

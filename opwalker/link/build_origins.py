@@ -15,30 +15,36 @@ from opwalker.model.audit import Provenance
 from opwalker.model.build import BuildCommand
 from opwalker.model.places import Span
 
-_FETCHING = ("fetchcontent_declare", "externalproject_add", "cpmaddpackage")
+_FETCHING = ("fetchcontent_declare", "fetchcontent_populate", "externalproject_add", "cpmaddpackage")
 _RUNNING = ("execute_process", "add_custom_command", "add_custom_target")
 _REPOSITORY = ("GIT_REPOSITORY", "GITHUB_REPOSITORY", "URL")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
-_WORD = re.compile(r"\w+")
+MAX_DEPTH = 4
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOrigins:
-    """``fetched`` and ``generators`` in the order of the files; ``words`` are those of each file that fetches."""
+    """``fetched`` and ``generators`` in the order of the files; ``texts`` the arguments of files that fetch."""
 
     fetched: tuple[Provenance, ...] = ()
     generators: tuple[Provenance, ...] = ()
-    words: tuple[tuple[str, frozenset[str]], ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
 
-    def naming(self, word: str) -> tuple[Provenance, ...]:
-        """The repositories that are declared in files which name ``word``."""
-        files = {file for file, words in self.words if word in words}
+    def naming(self, library: str) -> tuple[Provenance, ...]:
+        """The repositories of the files that name a library: by its name, better by its folder as well."""
+        folder, _, file = library.rpartition("/")
+        stem = re.compile(rf"(?<!\w){re.escape(file.split('.', 1)[0])}(?!\w)")
+        naming = [(path, text) for path, text in self.texts if stem.search(text)]
+        # Two folders or more say where a library goes; one alone is the package, which every file names.
+        placed = [path for path, text in naming if "/" in folder and folder in text]
+        files = placed or [path for path, _ in naming if len(stem.pattern) > _SHORT]
         return tuple(one for one in self.fetched if one.span is not None and one.span.file in files)
 
     def mentioned(self, text: str) -> tuple[Provenance, ...]:
         """The repositories whose folder a path names, as in ``${flashmla_SOURCE_DIR}/csrc/a.cu``."""
         folded = text.lower()
-        return tuple(one for one in self.fetched if any(f"{name.lower()}_source_dir" in folded for name in one.makes))
+        marks = ("_source_dir", "-src/")
+        return tuple(one for one in self.fetched if any(f"{one.makes[0].lower()}{mark}" in folded for mark in marks))
 
     def generator_before(self, file: str, line: int) -> Provenance | None:
         """The script that a file runs last before a line."""
@@ -46,33 +52,37 @@ class BuildOrigins:
         return before[-1] if before else None
 
 
+#: The length of the pattern for a name of three letters: one as short as ``_C`` says nothing without its folder.
+_SHORT = len(r"(?<!\w)_C_(?!\w)")
+
+
 def read_origins(files: Mapping[str, Iterable[BuildCommand]]) -> BuildOrigins:
     """What the CMake files of a tree fetch and generate."""
     fetched: dict[str, Provenance] = {}
     generators: list[Provenance] = []
-    words: list[tuple[str, frozenset[str]]] = []
+    texts: list[tuple[str, str]] = []
     for path in sorted(files):
         commands = list(_flat(files[path]))
         variables: dict[str, str] = {}
         here: list[Provenance] = []
         for command in commands:
-            texts = [argument.text for argument in command.arguments]
-            if command.name == "set" and len(texts) == 2:
-                variables[texts[0]] = texts[1]
-            elif command.name in _FETCHING and texts:
-                here.append(_declared(texts, Span(path, command.line, command.line)))
+            words = [argument.text for argument in command.arguments]
+            span = Span(path, command.line, command.line)
+            if command.name == "set" and len(words) == 2:
+                variables[words[0]] = words[1]
+            elif command.name in _FETCHING and words:
+                here.append(_declared([_filled(word, variables) for word in words], span))
             elif command.name in _RUNNING:
-                script = next((found for text in texts if (found := _script(text, variables))), None)
+                script = next((found for word in words if (found := _script(_filled(word, variables)))), None)
                 if script is not None:
-                    generators.append(Provenance("generated", script, Span(path, command.line, command.line)))
+                    generators.append(Provenance("generated", script, span))
         for one in here:
             known = fetched.get(one.makes[0])
             if known is None or "/" not in known.name:
                 fetched[one.makes[0]] = one
         if here:
-            said = frozenset(word for c in commands for a in c.arguments for word in _WORD.findall(a.text))
-            words.append((path, said))
-    return BuildOrigins(tuple(fetched.values()), tuple(generators), tuple(words))
+            texts.append((path, "\n".join(argument.text for c in commands for argument in c.arguments)))
+    return BuildOrigins(tuple(fetched.values()), tuple(generators), tuple(texts))
 
 
 def _flat(commands: Iterable[BuildCommand]) -> Iterator[BuildCommand]:
@@ -81,18 +91,25 @@ def _flat(commands: Iterable[BuildCommand]) -> Iterator[BuildCommand]:
         yield from _flat(command.body)
 
 
-def _declared(texts: list[str], span: Span) -> Provenance:
+def _filled(text: str, variables: Mapping[str, str]) -> str:
+    """A text with the variables that were set in the same file, as far as they are plain texts."""
+    for _ in range(MAX_DEPTH):
+        filled = _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), text)
+        if filled == text or len(filled) > 4096:
+            break
+        text = filled
+    return text
+
+
+def _declared(words: list[str], span: Span) -> Provenance:
     """A declared project: its repository where one is written, else the name it has here."""
-    for option, value in pairwise(texts):
+    for option, value in pairwise(words):
         if option in _REPOSITORY and "$" not in value:
             # The address without its protocol: what people call a repository.
-            return Provenance("fetched", re.sub(r"^\w+://|\.git$", "", value), span, (texts[0],))
-    return Provenance("fetched", texts[0], span, (texts[0],))
+            return Provenance("fetched", re.sub(r"^\w+://|\.git$", "", value), span, (words[0],))
+    return Provenance("fetched", words[0], span, (words[0],))
 
 
-def _script(text: str, variables: Mapping[str, str]) -> str | None:
+def _script(text: str) -> str | None:
     """The Python script that an argument names, as a path below the file's folder or the root."""
-    filled = _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), text)
-    if not filled.endswith(".py"):
-        return None
-    return re.sub(r"^(?:\$\{\w+\}/)+", "", filled)
+    return re.sub(r"^(?:\$\{\w+\}/)+", "", text) if text.endswith(".py") else None

@@ -86,9 +86,11 @@ class OpAudit:
 
 @dataclass(frozen=True, slots=True)
 class KernelAudit:
-    """One kernel of the source. ``predicted`` and ``built`` count instances; ``missing`` are predicted and not built,
-    ``extra`` built and not predicted. ``archs`` are the architectures that have machine code of all built instances,
-    ``some_archs`` those that have only some; None where the libraries do not tell.
+    """One kernel of the source.
+
+    ``predicted`` and ``built`` count instances. ``instances`` are the built ones, ``missing`` are predicted and not
+    built, ``extra`` built and not predicted. ``archs`` are the architectures that have machine code of all built
+    instances, ``some_archs`` those that have only some; None where the libraries do not tell.
     """
 
     name: str
@@ -105,6 +107,7 @@ class KernelAudit:
     some_archs: tuple[str, ...] = ()
     reason: str | None = None
     explained: bool = True
+    instances: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class LibraryFacts:
     """Everything that was read of one shared library.
 
     ``modules`` are the Python modules that it can be imported as, ``exports`` its global symbols that no C++ mangling
-    changed, ``words`` the identifiers among its strings, ``cannot_tell`` what its bytes do not say, and why.
+    changed, ``words`` the names among its strings, dotted ones too, ``cannot_tell`` what its bytes do not say, and why.
     """
 
     path: str

@@ -19,6 +19,7 @@ COMMANDS = (
     "kernels",
     "index",
     "dump",
+    "audit",
     "diff",
     "notes",
     "site",

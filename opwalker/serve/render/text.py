@@ -10,10 +10,11 @@ from functools import singledispatch
 from typing import TextIO
 
 from opwalker.indexing import IndexReport
+from opwalker.model.audit import AuditResult
 from opwalker.model.diff import DiffResult
 from opwalker.model.verify import VerifyReport
 from opwalker.model.walk import KernelsResult, OpsResult, Walk
-from opwalker.serve.render import diff, lists, paint, report, verify, walk
+from opwalker.serve.render import audit, diff, lists, paint, report, verify, walk
 from opwalker.serve.render.page import ASCII_GUIDES, Group, Guides, Page, Row, Section, lay_out
 from opwalker.serve.render.words import Reading
 
@@ -29,6 +30,7 @@ page_of.register(OpsResult, lists.ops_page)
 page_of.register(KernelsResult, lists.kernels_page)
 page_of.register(DiffResult, diff.diff_page)
 page_of.register(VerifyReport, verify.verify_page)
+page_of.register(AuditResult, audit.audit_page)
 page_of.register(IndexReport, report.report_page)
 
 

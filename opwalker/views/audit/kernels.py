@@ -74,14 +74,14 @@ def _audit(
     missing = tuple(sorted(text for bare, text in predicted.items() if bare not in found))
     extra = tuple(sorted(text for bare, text in found.items() if bare not in predicted))
     verdict, reason, explained = _verdict(whole, why, missing, extra, unnamed)
-    if verdict == "incomplete":
+    if verdict == "incomplete" and extra:
         made = [one for library in libraries for one in side.generated(library) if _may_make(one, entries)]
         if made:
             reason = f"{reason}; its instances stand in files that {made[0].name} writes when it is built"
     archs, some = _architectures(kernels)
     return KernelAudit(
         name, "both", verdict, spans, ops, tuple(libraries), len(predicted), len(found) + unnamed, missing, extra,
-        archs, some, reason, explained,
+        archs, some, reason, explained, tuple(sorted(found.values())),
     )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def _verdict(
     if unnamed and whole:
         return "incomplete", f"{unnamed} of its built names are too long for the demangler", True
     said = why or "the prediction is not whole"
-    equal = "; the sets are the same all the same" if not extra and not unnamed else ""
+    equal = "; what it predicts is just what is built" if not extra and not unnamed else ""
     return "incomplete", said + equal, True
 
 
@@ -118,11 +118,9 @@ def _other_build(side: SourceSide, entry: KernelEntry) -> bool:
 
 
 def _may_make(origin: Provenance, entries: Iterable[KernelEntry]) -> bool:
-    """Whether a generator lies beside the kernel: in its folder, or in one of those above or below."""
+    """Whether a generator lies beside the kernel."""
     folder = origin.name.rpartition("/")[0]
-    return any(
-        entry.file.startswith(f"{folder}/") or folder.startswith(entry.file.rpartition("/")[0]) for entry in entries
-    )
+    return bool(folder) and any(entry.file.startswith(f"{folder}/") for entry in entries)
 
 
 def _why_absent(side: SourceSide, entries: Sequence[KernelEntry], predicted: bool) -> str | None:

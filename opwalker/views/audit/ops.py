@@ -1,7 +1,7 @@
 """Ops of the source beside what the libraries register.
 
 In: ops, libraries, the source side. Out: ``OpAudit`` values. An op counts as found when a library registers its schema
-under its namespace, exports its symbol, or, for pybind11, has a module of its name and a string of its own.
+under its namespace, exports its symbol, or, for pybind11 and TVM-FFI, holds its name where it has to be.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from opwalker.views.audit.side import SourceSide
 #: Ops that no library holds: Python registers them, or torch's own tables do.
 _NOT_BUILT = ("python", "aten")
 _FFI = "__tvm_ffi_"
+#: A constructor has no string of its own: it is there where its class is.
+_CONSTRUCTOR = "__init__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def _span(defs: Iterable[OpDef]) -> Span | None:
 def _why_absent(side: SourceSide, op: Op, here: Sequence[OpDef]) -> str | None:
     """Why the libraries need not have an op, as far as the source says."""
     if op.defs and not here:
-        return f"it is registered for {', '.join(_builds(op))} only"
+        return f"it is registered for {', '.join(_builds(op)) or 'no build'} only"
     places = [(d.file, d.condition) for d in here] or [(i.file, i.condition) for i in op.impls]
     reasons = [side.absent(file) or (f"it stands under `#if {condition}`" if condition else None)
                for file, condition in places]  # fmt: skip
@@ -131,13 +133,21 @@ def _why_absent(side: SourceSide, op: Op, here: Sequence[OpDef]) -> str | None:
 def _other(side: SourceSide, op: Op, libraries: Sequence[LibraryFacts]) -> OpAudit:
     """An op of another binding: found by the symbol that its library exports, or by module and name."""
     name = op.name.rpartition("::")[2].rpartition(".")[2]
-    module = op.name.partition(".")[0]
-    if op.kind == "tvm_ffi":
-        found = [one.path for one in libraries if f"{_FFI}{name}" in one.exports or _holds(one, op.name)]
-    elif op.kind == "ctypes":
-        found = [one.path for one in libraries if name in one.exports]
-    else:
-        found = [one.path for one in libraries if module in one.modules and _holds(one, name)]
+    owner = op.name.rpartition(".")[0].rpartition(".")[2]
+    makers = {library for place in (*op.defs, *op.impls) for library in side.libraries_of(place.file)}
+    found = []
+    for library in libraries:
+        words = library.words
+        if op.kind == "ctypes":
+            there = name in library.exports
+        elif op.kind == "tvm_ffi":
+            # A global function goes by its whole name, a method by its own, in the library that its file goes into.
+            method = library.path in makers and (name in words or (name == _CONSTRUCTOR and owner != ""))
+            there = f"{_FFI}{name}" in library.exports or op.name in words or method
+        else:
+            there = op.name.partition(".")[0] in library.modules and (name in words or name == _CONSTRUCTOR)
+        if there:
+            found.append(library.path)
     places = op.defs or op.impls
     span = Span(places[0].file, places[0].line, places[0].line) if places else None
     if found:
@@ -149,10 +159,6 @@ def _other(side: SourceSide, op: Op, libraries: Sequence[LibraryFacts]) -> OpAud
         reason=reason or "no library has its name, and nothing in the build files says why",
         explained=reason is not None,
     )  # fmt: skip
-
-
-def _holds(library: LibraryFacts, name: str) -> bool:
-    return name in library.words
 
 
 def _binary_only(side: SourceSide, built: dict[str, list[_Found]], known: set[str]) -> Iterable[OpAudit]:

@@ -58,11 +58,17 @@ class SourceSide:
 
     def libraries_of(self, path: str) -> tuple[str, ...]:
         """The libraries that were read whose targets a file goes into."""
-        wanted = {(t.name, t.module, t.file, t.line) for t, _ in self.uses(path)}
+        used = [target for target, _ in self.uses(path)]
+        wanted = {_key(target) for target in used}
+        found = tuple(
+            library for library, targets in self.targets.items() if any(_key(target) in wanted for target in targets)
+        )
+        if found:
+            return found
+        # An object or static library goes into others of its build file, which one is not said.
+        linked = {target.file for target in used if target.kind == "library"}
         return tuple(
-            library
-            for library, targets in self.targets.items()
-            if any((t.name, t.module, t.file, t.line) in wanted for t in targets)
+            library for library, targets in self.targets.items() if any(target.file in linked for target in targets)
         )
 
     def absent(self, path: str) -> str | None:
@@ -102,7 +108,7 @@ class SourceSide:
             for source in self._outside(target):
                 found.update(dict.fromkeys(self.origins.mentioned(source.path)))
         if not targets:
-            found.update(dict.fromkeys(self.origins.naming(stem(library))))
+            found.update(dict.fromkeys(self.origins.naming(library)))
         return tuple(found)
 
     def is_foreign(self, library: str) -> bool:
@@ -122,17 +128,23 @@ class SourceSide:
     def generated(self, library: str) -> tuple[Provenance, ...]:
         """The scripts that write sources of a library's targets when it is built, with the files that they make."""
         files = {target.file for target in self.targets[library]}
+        own = {posixpath.dirname(source.path) for target in self.targets[library] for source in target.sources}
         made: dict[Provenance, list[str]] = {}
         for one in self._facts.problems:
             pattern = one.problem.message.partition("GLOB ")[2].partition(")")[0]
             if one.file in files and one.problem.kind == "unresolved" and pattern:
                 script = self.origins.generator_before(one.file, one.problem.line)
-                if script is not None:
+                # A script lies beside the sources that it adds to.
+                if script is not None and posixpath.dirname(script.name) in own:
                     made.setdefault(script, []).append(pattern)
         return tuple(Provenance(p.kind, p.name, p.span, tuple(patterns)) for p, patterns in made.items())
 
     def _outside(self, target: Target) -> list[TargetSource]:
         return [source for source in target.sources if source.path not in self._paths]
+
+
+def _key(target: Target) -> tuple[str, str | None, str, int]:
+    return target.name, target.module, target.file, target.line
 
 
 def stem(library: str) -> str:

@@ -52,7 +52,7 @@ def audit(
     kernel of a simple name in the source."""
     ops = audit_ops(side, answers.ops, libraries)
     kernels, accounted = audit_kernels(side, answers.kernels, libraries)
-    own = {entry.name.partition("::")[0] for entry in answers.kernels}
+    own = {kernel.name.partition("::")[0] for kernel in kernels if kernel.status == "both"}
     headers = _headers(side)
     foreign = foreign_kernels(
         side, libraries, accounted, lambda name: _header_library(name, own, headers), kernel_place
