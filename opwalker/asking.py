@@ -214,6 +214,12 @@ class Session:
         """Keep an answer under a key."""
         self.store.put_result(f"{key}|{_program()}", msgspec.msgpack.encode(answer))
 
+    def about(self) -> str:
+        """What every answer depends on besides the files: the options, and this program's code."""
+        # The folder is part of the key as little as the time is: only what was read and what read it.
+        options = self.options
+        return repr((options.build, options.defines, options.archs, self.root.name, self.root.version, _program()))
+
     def _state(self, languages: tuple[str, ...]) -> str:
         """A digest of the contents that an answer depends on."""
         if not languages:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from opwalker.asking import OpsTable, Options, Progress, Say, Session, asked
-from opwalker.errors import InputError
+from opwalker.errors import InputError, InternalError
+from opwalker.model.check import CheckOptions, CheckResult, Rule
 from opwalker.model.diff import DiffResult, Survey
 from opwalker.model.walk import KernelsResult, Op, OpsResult, SourceInfo, Walk
 
@@ -29,9 +30,21 @@ if TYPE_CHECKING:
     Text = Callable[[str], str]
 
 __all__ = [
-    "OpsTable", "Options", "Session", "audit", "build_index", "diff", "dump", "kernels", "list_ops", "notes", "verify",
+    "OpsTable",
+    "Options",
+    "Session",
+    "audit",
+    "build_index",
+    "check",
+    "diff",
+    "dump",
+    "kernels",
+    "list_ops",
+    "load_rules",
+    "notes",
+    "verify",
     "walk",
-]  # fmt: skip
+]
 
 
 def list_ops(
@@ -202,6 +215,37 @@ def _notes(session: Session, names: Sequence[str], everything: bool, take: Calla
         found = session.kept(f"walk:{name}", Walk, functools.partial(_walk, session, name))
         take(note_of(found, session.options.build), session.text)
     return session.source
+
+
+def check(
+    options: Options, chosen: CheckOptions, *, progress: Progress = None, say: Say = None
+) -> CheckResult:
+    """What the rules find in a source."""
+    return asked(options, progress, say, lambda session: _check(session, chosen))
+
+
+def _check(session: Session, chosen: CheckOptions) -> CheckResult:
+    from opwalker.views.check.check import check_source
+
+    return check_source(session, load_rules(), chosen)
+
+
+def load_rules() -> tuple[tuple[Rule, str], ...]:
+    """Every rule with its page, by id. A file of ``rules/`` that is no rule is a fault of this program."""
+    import importlib
+    from pathlib import Path
+
+    from opwalker import rules
+
+    found = []
+    for path in sorted(Path(rules.__file__).parent.glob("*.py")):
+        if path.stem.startswith("_"):
+            continue
+        module = importlib.import_module(f"opwalker.rules.{path.stem}")
+        if module.RULE.id != path.stem.replace("_", "-"):
+            raise InternalError(f"the rule in rules/{path.name} calls itself {module.RULE.id}")
+        found.append((module.RULE, module.__doc__ or ""))
+    return tuple(found)
 
 
 def diff(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from opwalker.expand.expanded import Expanded, Expansion
 from opwalker.expand.files import Files, active_spans, included_within
+from opwalker.expand.macro_arguments import given_lambda, take_arguments
 from opwalker.expand.macros import KNOWN, MacroChoice, MacroTable
 from opwalker.expand.tokens import NOTHING, Token, spell, tokenize
 from opwalker.model.cpp import MacroEvent
@@ -27,16 +28,17 @@ KEPT_PREFIXES = (
     "PYBIND11_",
 )
 
-#: Makes a token of a tuple: what ``Token(…)`` does, at half the cost, in the loops that make most of them.
+#: Makes a token of a tuple: what ``Token(…)`` does, at half the cost.
 _NEW = tuple.__new__
 
 
 class Preprocessor:
-    """Expands spans of files in one translation unit."""
+    """Expands spans of files in one translation unit. With ``folds``, a macro that is given a lambda stays a call."""
 
-    def __init__(self, files: Files, macros: MacroTable) -> None:
+    def __init__(self, files: Files, macros: MacroTable, folds: bool = False) -> None:
         self._files = files
         self._macros = macros
+        self.folds = folds
         self._bodies: dict[tuple[str, int], list[Token]] = {}
 
     def span(self, path: str, start: int, end: int, root: str) -> Expanded:
@@ -137,10 +139,10 @@ class _Run:
             closing = token
             commas: list[Token] = []
             if event.parameters is not None or event.variadic is not None:
-                if not pending or pending[-1].text != "(":
+                if not pending or pending[-1].text != "(" or (self._preprocessor.folds and given_lambda(pending)):
                     out.append(token)
                     continue
-                taken = _take_arguments(pending)
+                taken = take_arguments(pending)
                 if taken is None:
                     out.append(token)
                     continue
@@ -345,39 +347,6 @@ class _Place:
         if found is None:
             found = made[id(place)] = (place[0], self._in(place[1], made))
         return found
-
-
-def _take_arguments(pending: list[Token]) -> tuple[list[list[Token]], list[Token], Token] | None:
-    """Pop ``( … )`` off a reversed token list, cut at its top-level commas, which come along; None (nothing popped)
-    when it never closes."""
-    depth = 0
-    at = len(pending) - 1
-    arguments: list[list[Token]] = [[]]
-    commas: list[Token] = []
-    while at >= 0:
-        token = pending[at]
-        text = token.text
-        if text in ("(", "[", "{"):
-            # Only parentheses protect a comma from the preprocessor; brackets are counted as parentheses are not.
-            if text == "(":
-                depth += 1
-                if depth > 1:
-                    arguments[-1].append(token)
-            else:
-                arguments[-1].append(token)
-        elif text == ")":
-            depth -= 1
-            if depth == 0:
-                del pending[at:]
-                return arguments, commas, token
-            arguments[-1].append(token)
-        elif text == "," and depth == 1:
-            arguments.append([])
-            commas.append(token)
-        else:
-            arguments[-1].append(token)
-        at -= 1
-    return None
 
 
 def _matching(tokens: list[Token], opened: int) -> int:

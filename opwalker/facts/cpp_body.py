@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import lru_cache
+from typing import Any
 
 from opwalker import resources
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.facts.cpp_heads import parse_parameters
+from opwalker.facts.cpp_locals import HEAD, declared_in, name_of, one_line
 from opwalker.model.body import (
     AssignFact,
     Block,
@@ -25,7 +27,6 @@ from opwalker.model.body import (
     Span2,
 )
 
-_HEAD = "void _(){"
 _SPECIFIER = re.compile(
     r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)"
     r"|__align__\s*\([^()]*(?:\([^()]*\))?[^()]*\)|alignas\s*\([^()]*(?:\([^()]*\))?[^()]*\)"
@@ -34,7 +35,6 @@ _SPECIFIER = re.compile(
     r"|\b[A-Z_][A-Z0-9_]{3,}\s+(?=(?:for|while|do|if|switch|return)\b)"
     r"|\[\[[\w:, ]+(?:\([^()]*\))?\]\]|\b__grid_constant__\b|\b__inline__\b|\b__builtin_expect\b"
 )
-_TYPED = re.compile(r"\s+")
 
 
 @lru_cache(maxsize=1)
@@ -52,12 +52,17 @@ def mask(text: str) -> str:
     return _SPECIFIER.sub(lambda m: " " * len(m.group()), text)
 
 
+def parse_body(text: str) -> tuple[str, Any]:
+    """What the parser is given for a body's text, braces included, and the root of the tree that it makes of it."""
+    source = HEAD + mask(text) + "}"
+    return source, _tools()[0].parse(source.encode("ascii")).root_node
+
+
 def read_body(text: str) -> BodyFacts:
     """Read a body's text, braces included."""
-    parser, query, cursor = _tools()
-    source = _HEAD + mask(text) + "}"
-    tree = parser.parse(source.encode("ascii"))
-    captures = cursor(query).captures(tree.root_node)
+    source, root = parse_body(text)
+    _, query, cursor = _tools()
+    captures = cursor(query).captures(root)
     return _Reader(source, captures).facts()
 
 
@@ -65,7 +70,7 @@ class _Reader:
     def __init__(self, source: str, captures: dict) -> None:
         self._source = source
         self._captures = captures
-        self._shift = len(_HEAD)
+        self._shift = len(HEAD)
         self._blocks: list[Block] = []
         self._starts: list[int] = []
 
@@ -76,7 +81,7 @@ class _Reader:
         return node.start_byte - self._shift, node.end_byte - self._shift
 
     def _text(self, node) -> str:
-        return _TYPED.sub(" ", self._source[node.start_byte : node.end_byte]).strip()
+        return one_line(self._source, node)
 
     def facts(self) -> BodyFacts:
         """All facts of the body."""
@@ -208,7 +213,7 @@ class _Reader:
             argument = callee.child_by_field_name("argument")
             receiver = self._span(argument)
             target = callee.child_by_field_name("field") or callee
-        name, template = self._name(target)
+        name, template = name_of(self._source, target)
         return CallFact(
             node.start_byte - self._shift,
             node.end_byte - self._shift,
@@ -223,27 +228,10 @@ class _Reader:
     def _made(self, node) -> CallFact:
         """``new T(...)`` as a call of ``T``."""
         kind = node.child_by_field_name("type")
-        name, template = self._name(kind)
+        name, template = name_of(self._source, kind)
         arguments = self._arguments(node.child_by_field_name("arguments"))
         start, end = self._span(node)
         return CallFact(start, end, self._span(kind), name, template, arguments, None, self._block(node.start_byte))
-
-    def _name(self, node) -> tuple[str, tuple[Span2, ...] | None]:
-        """A callee's name without its own template arguments, and those."""
-        if node.type == "dependent_name" and node.named_child_count:
-            return self._name(node.named_children[-1])
-        if node.type in ("template_function", "template_method", "template_type"):
-            arguments = node.child_by_field_name("arguments")
-            return self._text(node.child_by_field_name("name")), self._arguments(arguments)
-        if node.type == "qualified_identifier":
-            scope = node.child_by_field_name("scope")
-            inner = node.child_by_field_name("name")
-            if inner is None:
-                return self._text(node), None
-            name, template = self._name(inner)
-            prefix = self._text(scope) if scope is not None else ""
-            return f"{prefix}::{name}", template
-        return self._text(node), None
 
     def _lambdas(self) -> list[LambdaFact]:
         out = []
@@ -274,7 +262,7 @@ class _Reader:
         out: list[LocalFact] = []
         loops = [n for n in self._nodes("loop") if n.type == "for_range_loop"]
         for node in self._nodes("declaration") + self._nodes("condition_declaration") + loops:
-            self._declaration(node, out)
+            out += declared_in(self._source, node, self._block(node.start_byte))
         for node in self._nodes("alias"):
             name, made = node.child_by_field_name("name"), node.child_by_field_name("type")
             if name is not None and made is not None:
@@ -300,82 +288,6 @@ class _Reader:
     def _local(self, node, name: str, kind: str, value: Span2) -> LocalFact:
         start, end = self._span(node)
         return LocalFact(name, kind, value, start, end, self._block(node.start_byte))
-
-    def _declaration(self, node, out: list[LocalFact]) -> None:
-        kind = node.child_by_field_name("type")
-        first = node.children_by_field_name("declarator")
-        if kind is None or not first:
-            return
-        block = self._block(node.start_byte)
-        begin = node.start_byte
-        if node.type == "for_range_loop":
-            begin = self._source.index("(", begin) + 1
-        base = _TYPED.sub(" ", self._source[begin : first[0].start_byte]).strip()
-        for declarator in first:
-            # A range's elements are what the loop's variable is made of.
-            value = declarator.child_by_field_name("value") or node.child_by_field_name("right")
-            inner = declarator
-            if declarator.type == "function_declarator" and base.startswith("extern"):
-                continue  # a function declared inside the body is no variable
-            if declarator.type == "init_declarator":
-                inner = declarator.child_by_field_name("declarator")
-            stars = ""
-            span = self._span(value) if value is not None else None
-            while inner is not None and inner.type != "identifier":
-                if inner.type == "pointer_declarator":
-                    stars += "*"
-                elif inner.type == "reference_declarator":
-                    stars += "&&" if self._source.startswith("&&", inner.start_byte) else "&"
-                elif inner.type == "array_declarator":
-                    size = inner.child_by_field_name("size")
-                    stars += f"[{self._text(size) if size is not None else ''}]"
-                elif inner.type == "function_declarator":
-                    # `dim3 grid(n);` reads as a function's declaration: its "parameters" are constructor arguments.
-                    listed = inner.child_by_field_name("parameters")
-                    if listed is not None and span is None:
-                        span = self._span(listed)
-                elif inner.type == "structured_binding_declarator":
-                    for name in inner.named_children:
-                        out.append(
-                            LocalFact(
-                                self._text(name),
-                                base,
-                                None,
-                                name.start_byte - self._shift,
-                                node.end_byte - self._shift,
-                                block,
-                            )
-                        )
-                    inner = None
-                    break
-                following = inner.child_by_field_name("declarator")
-                if following is None:
-                    named = [
-                        c
-                        for c in inner.named_children
-                        if c.type
-                        in (
-                            "identifier",
-                            "pointer_declarator",
-                            "reference_declarator",
-                            "array_declarator",
-                            "parenthesized_declarator",
-                            "function_declarator",
-                        )
-                    ]
-                    following = named[-1] if named else None
-                inner = following
-            if inner is not None:
-                out.append(
-                    LocalFact(
-                        self._text(inner),
-                        (base + stars).strip(),
-                        span,
-                        declarator.start_byte - self._shift,
-                        node.end_byte - self._shift,
-                        block,
-                    )
-                )
 
 
 def argument_spans(text: str, span: Span2) -> tuple[Span2, ...]:

@@ -20,6 +20,7 @@ COMMANDS = (
     "index",
     "dump",
     "audit",
+    "check",
     "diff",
     "notes",
     "site",

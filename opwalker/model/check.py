@@ -1,0 +1,202 @@
+"""The nouns of ``check``: what a rule is, what it sees of a source, and what it finds.
+
+A rule imports nothing but ``model`` and ``notation``: it reads a ``CheckedTree``, which the views make, and yields
+``Draft`` values. Everything that a finding needs besides (op, column, fingerprint) is added for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from opwalker.model.cpp import ClassDef, Function, MacroEvent
+from opwalker.model.ops import Op
+from opwalker.model.places import SourceInfo
+from opwalker.model.statements import CallText, LaunchText, Routine
+
+#: From the most to the least severe.
+SEVERITIES = ("error", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A further place that a finding rests on: the steps from a value to a launch, a sibling, a declaration."""
+
+    file: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a rule yields: where, what is wrong (one sentence, no full stop), and what it rests on. ``symbol`` is the
+    name that the finding is about (a variable, an argument): two findings on a line differ in it. ``severity`` None
+    is the rule's own. ``op`` is the op it concerns, where the rule knows it."""
+
+    file: str
+    line: int
+    message: str
+    related: tuple[Related, ...] = ()
+    symbol: str = ""
+    severity: str | None = None
+    op: str | None = None
+    end_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding as it is reported. ``op`` names the op whose path passes the place, None where there is none."""
+
+    rule: str
+    severity: str
+    message: str
+    file: str
+    line: int
+    end_line: int
+    column: int
+    op: str | None
+    related: tuple[Related, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """A rule as its documentation page describes it; ``default`` says whether it runs unasked."""
+
+    id: str
+    summary: str
+    severity: str
+    default: bool
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The answer to ``check``. ``counts`` are findings by rule; ``hidden`` is how many a baseline, an excuse or a
+    change filter holds back, by reason; ``rules`` those that ran."""
+
+    format: int = field(default=1, kw_only=True)
+    source: SourceInfo
+    findings: tuple[Finding, ...]
+    counts: dict[str, int]
+    hidden: dict[str, int] = field(default_factory=dict)
+    rules: tuple[RuleInfo, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What was asked of ``check``: ``select``/``ignore`` are rule ids or ``ALL``; ``paths`` narrow the findings."""
+
+    paths: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a project says of itself: names that the rules take for what they are. All are added to the built-in ones.
+
+    ``launch_checks`` are macros or functions that ask for a launch error, ``guards`` types that set the device,
+    ``required_dtypes`` what a dispatch is expected to cover.
+    """
+
+    launch_checks: tuple[str, ...] = ()
+    guards: tuple[str, ...] = ()
+    required_dtypes: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call of a routine: who calls, and the call."""
+
+    caller: Routine
+    call: CallText
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """A Python function that stands for an op (a fake): its parameters as written, ``*`` and ``/`` among them."""
+
+    op: str
+    file: str
+    line: int
+    name: str
+    parameters: tuple[str, ...]
+    defaults: tuple[tuple[str, str], ...]
+    keyword_only: tuple[str, ...]
+    text: str
+
+
+class CheckedTree(Protocol):
+    """A source as rules see it, for one build."""
+
+    source: SourceInfo
+    build: str
+    settings: Settings
+    #: Every function definition that the build reads, in path and line order.
+    routines: Sequence[Routine]
+    #: Every op, with schema, definitions, implementations, fakes and Python callers.
+    ops: Sequence[Op]
+
+    def routine_at(self, file: str, line: int) -> Routine | None:
+        """The routine whose name stands at a line (``Routine.line``)."""
+
+    def routine_around(self, file: str, line: int) -> Routine | None:
+        """The innermost routine that a line lies in."""
+
+    def implementations(self, op: Op) -> Sequence[tuple[str | None, Routine]]:
+        """``(dispatch key, host function)`` of an op's implementations that are in the source."""
+
+    def ops_of(self, routine: Routine) -> Sequence[str]:
+        """The names of ops (or bound functions) whose path enters a routine, its own included."""
+
+    def targets(self, routine: Routine, call: CallText) -> Sequence[Routine]:
+        """What a call in a routine can mean in this source; empty for what is outside or not known."""
+
+    def kernels(self, routine: Routine, launch: LaunchText) -> Sequence[Routine]:
+        """The kernels that a launch can start, as far as its text names them."""
+
+    def callers(self, routine: Routine) -> Sequence[CallSite]:
+        """The calls that can mean a routine."""
+
+    def is_entry(self, routine: Routine) -> bool:
+        """Whether something outside the source may call it: an op's implementation, a bound or exported function."""
+
+    def functions(self, name: str) -> Sequence[tuple[str, Function]]:
+        """Declarations and definitions with an unqualified name: ``(file, function)``."""
+
+    def classes(self, name: str) -> Sequence[tuple[str, ClassDef]]:
+        """Class definitions with an unqualified name."""
+
+    def fields(self, file: str, definition: ClassDef) -> Sequence[tuple[str, str, int]]:
+        """``(name, type, line)`` of the data members of a class, aliases of the class followed."""
+
+    def macros(self, file: str) -> Sequence[MacroEvent]:
+        """The macro definitions of a file."""
+
+    def text(self, file: str) -> str:
+        """A file's text."""
+
+    def files(self, *languages: str) -> Sequence[str]:
+        """The paths of a language (``cuda``, ``cpp``, ``python``, …)."""
+
+    def type_of(self, name: str, routine: Routine) -> str:
+        """A type with the aliases of the source followed as far as they are known: ``index_t`` → ``uint32_t``."""
+
+    def fakes(self, op: Op) -> Sequence[PythonFunction]:
+        """The fake implementations of an op, with their parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: one file of ``rules/``, named like its id. The module's docstring is its page: a summary line, *Why*,
+    *Flagged*, *Clean* and *Use instead*; the fences below *Flagged* and *Clean* are its test."""
+
+    id: str
+    severity: str
+    run: Callable[[CheckedTree], Iterable[Draft]]
+    default: bool = True
+    since: str = "0.2"

@@ -1,0 +1,75 @@
+"""The data members of a class, read from its text.
+
+In: a file's text with comments blanked, and where the class stands in it. Out: ``(name, type, line)``. Methods, nested
+classes and static members are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from opwalker.model.cpp import ClassDef
+
+_LABEL = re.compile(r"\b(?:public|private|protected)\s*:(?!:)")
+_NO_MEMBER = re.compile(r"\s*(?:using|typedef|friend|template|static|enum|struct|class|union|public|operator|~|#)\b")
+_ATTRIBUTE = re.compile(r"(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
+_INITIAL = re.compile(r"=.*|\{.*", re.DOTALL)
+_TAIL = r"\s*((?:\[[^\]]*\])*)\s*(?:[={:].*)?\Z"
+_FIRST = re.compile(r"\s*(.+?)(?:\s|(?<=[>&*]))([A-Za-z_]\w*)" + _TAIL, re.DOTALL)
+_OTHER = re.compile(r"\s*([*&]*)\s*([A-Za-z_]\w*)" + _TAIL, re.DOTALL)
+_ALIAS = re.compile(r"\s*using\s+(\w+)\s*=\s*(.+)\Z|\s*typedef\s+(.+?)\s+(\w+)\Z", re.DOTALL)
+
+
+def data_members(code: str, definition: ClassDef, line: Callable[[int], int]) -> tuple[tuple[str, str, int], ...]:
+    """The members in order; an alias of the class stands for its type in those that use it."""
+    aliases: dict[str, str] = {}
+    out = []
+    for start, end in _statements(code, definition.body_start + 1, definition.body_end - 1):
+        text = code[start:end]
+        alias = _ALIAS.match(" ".join(text.split()))
+        if alias:
+            name, target = (alias[1], alias[2]) if alias[1] else (alias[4], alias[3])
+            aliases[name] = target.strip()
+            continue
+        if _NO_MEMBER.match(text) or "(" in _INITIAL.sub("", _ATTRIBUTE.sub("", text)):
+            continue
+        for name, kind in _declared(text):
+            out.append((name, aliases.get(kind, kind), line(start + text.find(name))))
+    return tuple(out)
+
+
+def _statements(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Spans between semicolons at the level of the class; what has a body is left out."""
+    depth, begin = 0, start
+    for at in range(start, end):
+        char = code[at]
+        if char in "{([":
+            depth += 1
+        elif char in "})]":
+            depth -= 1
+            if char == "}" and depth == 0:
+                following = code[at + 1 : end].lstrip()[:1]
+                if following not in (";", ",", ""):
+                    begin = at + 1
+        elif depth == 0 and char == ";":
+            yield begin, at
+            begin = at + 1
+        elif depth == 0 and char == ":" and code[at + 1] != ":" and code[at - 1] != ":":
+            if _LABEL.search(code[begin : at + 1]):
+                begin = at + 1
+
+
+def _declared(text: str) -> Iterator[tuple[str, str]]:
+    """``(name, type)`` of ``T a, *b[4] = …, c : 3``."""
+    parts = re.split(r",(?![^<]*>)(?![^(\[{]*[)\]}])", _ATTRIBUTE.sub(" ", text))
+    first = _FIRST.match(parts[0])
+    if first is None:
+        return
+    kind = " ".join(first[1].split())
+    yield first[2], kind + first[3]
+    base = kind.rstrip("*& ")
+    for part in parts[1:]:
+        other = _OTHER.match(part)
+        if other:
+            yield other[2], base + other[1] + other[3]

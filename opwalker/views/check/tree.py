@@ -1,0 +1,247 @@
+"""A source as rules see it: routines, ops, and the edges between them.
+
+In: a workbench, the ops, and all routines. Out: a ``Tree`` that answers what ``model.check.CheckedTree`` promises.
+Edges are worked out when a rule asks for them, once.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+from opwalker.expand.resolve import Candidate, Context, strip_arguments
+from opwalker.expand.workbench import Workbench
+from opwalker.facts.cpp_heads import parse_parameters
+from opwalker.model.check import CallSite, PythonFunction, Settings
+from opwalker.model.cpp import ClassDef, Function, MacroEvent
+from opwalker.model.statements import CallText, LaunchText, Routine
+from opwalker.model.walk import Op, SourceInfo
+from opwalker.views.check.members import data_members
+
+Place = tuple[str, int]
+
+
+class Tree:
+    """One source, for one build."""
+
+    def __init__(
+        self,
+        workbench: Workbench,
+        source: SourceInfo,
+        ops: Sequence[Op],
+        routines: Sequence[Routine],
+        settings: Settings,
+        text: Callable[[str], str],
+        languages: Callable[[str], str],
+        fakes: Callable[[Op], Sequence[PythonFunction]],
+    ) -> None:
+        self.source = source
+        self.build = workbench.build
+        self.settings = settings
+        self.routines = routines
+        self.ops = ops
+        self.text = text
+        self.fakes = fakes
+        self._workbench = workbench
+        self._index = workbench.index
+        self._resolver = workbench.unit().resolver
+        self._languages = languages
+        self._at: dict[Place, Routine] = {(one.file, one.line): one for one in routines}
+        self._targets: dict[tuple[Place, str, str | None, int], tuple[Routine, ...]] = {}
+
+    def routine_at(self, file: str, line: int) -> Routine | None:
+        """The routine whose name stands at a line."""
+        return self._at.get((file, line))
+
+    def routine_around(self, file: str, line: int) -> Routine | None:
+        """The innermost routine around a line."""
+        found = self._by_file.get(file, ())
+        for one in reversed(found[: bisect_right(found, line, key=lambda r: r.line)]):
+            if one.line <= line <= one.end_line:
+                return one
+        return None
+
+    @cached_property
+    def _by_file(self) -> dict[str, list[Routine]]:
+        out: dict[str, list[Routine]] = {}
+        for one in self.routines:
+            out.setdefault(one.file, []).append(one)
+        return {file: sorted(held, key=lambda r: r.line) for file, held in out.items()}
+
+    def implementations(self, op: Op) -> Sequence[tuple[str | None, Routine]]:
+        """The host functions of an op that the build compiles."""
+        out = []
+        for impl in op.impls:
+            if impl.host is None or (impl.builds is not None and self.build not in impl.builds):
+                continue
+            routine = self.routine_at(impl.host.file, impl.host.line)
+            if routine is not None:
+                out.append((impl.key, routine))
+        return out
+
+    @cached_property
+    def _entries(self) -> dict[Place, list[str]]:
+        """Host functions by place, with the ops that they stand for."""
+        out: dict[Place, list[str]] = {}
+        for op in self.ops:
+            for _, routine in self.implementations(op):
+                out.setdefault((routine.file, routine.line), []).append(op.name)
+        return out
+
+    def is_entry(self, routine: Routine) -> bool:
+        """Whether something outside the source may call a routine."""
+        return (routine.file, routine.line) in self._entries or "extern_c" in routine.flags
+
+    @cached_property
+    def _ways(self) -> dict[Place, dict[str, None]]:
+        """The ops whose path enters each routine."""
+        out: dict[Place, dict[str, None]] = {}
+        for place, names in self._entries.items():
+            pending, seen = [self._at[place]], {place}
+            while pending:
+                one = pending.pop()
+                out.setdefault((one.file, one.line), {}).update(dict.fromkeys(names))
+                for following in self._following(one):
+                    key = (following.file, following.line)
+                    if key not in seen:
+                        seen.add(key)
+                        pending.append(following)
+        return out
+
+    def _following(self, routine: Routine) -> Iterable[Routine]:
+        for statement in routine.walk():
+            for call in statement.calls:
+                yield from self.targets(routine, call)
+            for launch in statement.launches:
+                yield from self.kernels(routine, launch)
+
+    def ops_of(self, routine: Routine) -> Sequence[str]:
+        """The ops whose path enters a routine, by name."""
+        return sorted(self._ways.get((routine.file, routine.line), ()))
+
+    def targets(self, routine: Routine, call: CallText) -> Sequence[Routine]:
+        """What a call can mean in this source."""
+        key = ((routine.file, routine.line), call.name, call.receiver, len(call.arguments))
+        found = self._targets.get(key)
+        if found is None:
+            found = self._targets[key] = tuple(self._resolved(routine, call))
+        return found
+
+    def _resolved(self, routine: Routine, call: CallText) -> Iterable[Routine]:
+        if not call.name:
+            return
+        context = self._context(routine)
+        count = len(call.arguments)
+        if call.receiver is not None:
+            kind = self._class_of(routine, call.receiver)
+            candidates = self._resolver.method(call.simple, kind, context, count).candidates if kind else ()
+        else:
+            candidates = self._resolver.function(call.name, context, count).candidates
+            if not candidates and routine.classes:
+                candidates = self._resolver.method(call.simple, routine.scope[-1], context, count).candidates
+        yield from self._held(candidates)
+
+    def kernels(self, routine: Routine, launch: LaunchText) -> Sequence[Routine]:
+        """The kernels that a launch names."""
+        found = self._resolver.function(strip_arguments(launch.kernel), self._context(routine), None, True).candidates
+        return tuple(self._held(found))
+
+    def _held(self, candidates: Iterable[Candidate]) -> Iterable[Routine]:
+        for one in candidates:
+            routine = self._at.get((one.path, one.function.line))
+            if routine is not None:
+                yield routine
+
+    @staticmethod
+    def _context(routine: Routine) -> Context:
+        return Context(routine.file, routine.file, routine.scope)
+
+    def _class_of(self, routine: Routine, receiver: str) -> str | None:
+        """The class of an object that a method is called on, where its declaration is in sight."""
+        if receiver in ("this", "(*this)", "*this"):
+            return routine.scope[-1] if routine.classes and routine.scope else None
+        for parameter in routine.parameters:
+            if parameter.name == receiver:
+                return _bare(parameter.type)
+        for statement in routine.walk():
+            for declared in statement.declares:
+                if declared.name != receiver:
+                    continue
+                made = re.match(r"(?:new\s+|(?:reinterpret|static)_cast<)([\w:]+)", declared.value or "")
+                return _bare(made[1] if made and declared.type.startswith("auto") else declared.type)
+        if routine.classes:
+            for file, definition in self.classes(routine.scope[-1]):
+                for name, kind, _ in self.fields(file, definition):
+                    if name == receiver:
+                        return _bare(kind)
+        return None
+
+    @cached_property
+    def _callers(self) -> dict[Place, list[CallSite]]:
+        out: dict[Place, list[CallSite]] = {}
+        for routine in self.routines:
+            for statement in routine.walk():
+                for call in statement.calls:
+                    for target in self.targets(routine, call):
+                        out.setdefault((target.file, target.line), []).append(CallSite(routine, call))
+        return out
+
+    def callers(self, routine: Routine) -> Sequence[CallSite]:
+        """The calls that can mean a routine."""
+        return self._callers.get((routine.file, routine.line), ())
+
+    def functions(self, name: str) -> Sequence[tuple[str, Function]]:
+        """Declarations and definitions with an unqualified name."""
+        return self._index.functions(name)
+
+    def classes(self, name: str) -> Sequence[tuple[str, ClassDef]]:
+        """Class definitions with an unqualified name."""
+        wanted = strip_arguments(name).rsplit("::", 1)[-1]
+        return self._index.entries(wanted, ("class",), lambda facts: facts.classes)
+
+    def fields(self, file: str, definition: ClassDef) -> Sequence[tuple[str, str, int]]:
+        """The data members of a class."""
+        view = self._workbench.files.view(file)
+        return data_members(view.blanked.code, definition, view.blanked.line)
+
+    def macros(self, file: str) -> Sequence[MacroEvent]:
+        """The macro definitions of a file."""
+        facts = self._index.facts(file)
+        return facts.macros if facts is not None else ()
+
+    def files(self, *languages: str) -> Sequence[str]:
+        """The paths of some languages."""
+        return [path for language in languages for path in sorted(self._languages(language))]
+
+    def type_of(self, name: str, routine: Routine) -> str:
+        """A type with aliases followed."""
+        bare = _bare(name)
+        for statement in routine.walk():
+            for declared in statement.declares:
+                if declared.type == "using" and declared.name == bare and declared.value:
+                    return name.replace(bare, declared.value)
+        seen = {bare}
+        while True:
+            found = self._index.entries(bare.rsplit("::", 1)[-1], ("alias",), lambda facts: facts.aliases)
+            targets = {alias.target for _, alias in found if alias.kind == "type"}
+            if len(targets) != 1:
+                return name
+            target = targets.pop()
+            if _bare(target) in seen:
+                return name
+            name = name.replace(bare, target)
+            bare = _bare(target)
+            seen.add(bare)
+
+
+def parameters_of(text: str) -> tuple[tuple[str, str], ...]:
+    """``(type, name)`` of a parameter list's text."""
+    return tuple((kind, name) for kind, name, *_ in parse_parameters(text, 0, len(text)))
+
+
+def _bare(kind: str) -> str:
+    """A type's name without qualifiers, references, template arguments: ``const ns::T<int>&`` → ``ns::T``."""
+    plain = re.sub(r"\b(?:const|volatile|static|constexpr|struct|class|typename)\b|[&*]", " ", kind)
+    return strip_arguments("".join(plain.split()))
