@@ -195,6 +195,7 @@ class LaunchReader:
             _under(body, block),
             extents,
             anchor,
+            passed or (),
         )
 
     @staticmethod

@@ -8,8 +8,51 @@ from opwalker.model.places import Span
 
 
 @dataclass(frozen=True, slots=True)
+class ShapeSource:
+    """A place that gives a parameter's shape: ``kind`` is ``comment`` (beside it), ``above`` (the function's comment),
+    ``declaration`` (beside it in a header), ``python`` (the wrapper) or ``kernel`` (beside the kernel's parameter that
+    the tensor's data goes to). ``alternatives`` are its readings, ``text`` is the shape as written."""
+
+    kind: str
+    alternatives: tuple[tuple[str, ...], ...]
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedFact:
+    """What code says of a tensor's shape: of one ``dimension`` (None: of all) it says ``text``: a name that is bound to
+    it, or what a check demands of it (``how`` is ``named`` or ``checked``); ``under`` which conditions, in words."""
+
+    dimension: int | None
+    text: str
+    how: str
+    file: str
+    line: int
+    under: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A documented shape and the code that says otherwise."""
+
+    documented: str
+    documented_at: Span
+    derived: str
+    reason: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class ParameterFact:
-    """A C++ parameter. ``argument`` is the schema argument at the same place; shapes come from comments."""
+    """A C++ parameter. ``argument`` is the schema argument at the same place; shapes come from comments.
+
+    ``shape`` is the first reading of the first of ``sources``. ``derived_shape`` is what code says of the dimensions
+    (``"?"`` for nothing, ``"..."`` for an unknown number of them), ``rank`` and ``ranks`` the number of dimensions that
+    checks allow. ``agrees`` compares the two: None where they say nothing of the same thing. ``layout`` says in words
+    what is asked of the strides, ``layout_line`` where.
+    """
 
     name: str
     type: str
@@ -17,6 +60,15 @@ class ParameterFact:
     shape: tuple[str, ...] | None = None
     shape_text: str | None = None
     shape_span: Span | None = None
+    sources: tuple[ShapeSource, ...] = ()
+    derived_shape: tuple[str, ...] | None = None
+    rank: int | None = None
+    ranks: tuple[int, ...] = ()
+    derived_from: tuple[DerivedFact, ...] = ()
+    agrees: bool | None = None
+    contradictions: tuple[Contradiction, ...] = ()
+    layout: str | None = None
+    layout_line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ class KernelRef:
 class LaunchSite:
     """One launch in the source. ``place`` is where its text stands; ``used_at`` the use of the outermost macro around
     it, None when there is none. ``expression`` is the kernel as written; ``kernels`` what it can mean. ``extents`` are
-    where grid, block and shared memory stand in the expanded body that launches, each with its components; ``at`` is
-    the offset of the kernel's name there."""
+    where grid, block and shared memory stand in the expanded body that launches, each with its components, ``passed``
+    the kernel's arguments; ``at`` is the offset of the kernel's name there."""
 
     kernels: tuple[KernelRef, ...]
     expression: str
@@ -75,6 +75,7 @@ class LaunchSite:
     under: tuple[tuple[str, int], ...] = ()
     extents: tuple[tuple[Span2, ...], ...] = ()
     at: int = 0
+    passed: tuple[Span2, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

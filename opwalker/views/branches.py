@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opwalker.expand.bodies import Body
 from opwalker.model.body import Block
+from opwalker.notation.check_words import in_words
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression
 
 _ELSE_IF = re.compile(r"else\s+if\b")
@@ -125,7 +126,32 @@ class Branches:
         if block.condition is None:
             return Expr("raw", "")
         written = parse_expression(self._body.written(block.condition).strip())
-        return written if written.kind != "raw" else parse_expression(self._body.text(block.condition).strip())
+        if written.kind == "raw":
+            written = parse_expression(self._body.text(block.condition).strip())
+        return self.meant(written, block.condition[0])
+
+    def meant(self, expr: Expr, offset: int, steps: int = 0) -> Expr:
+        """A condition with its bare names said in full: an optional is given, a pointer is not null, a truth value
+        that never changes is what it is made from, where that has words."""
+        if expr.kind == "unary" and expr.text == "!":
+            return negated(self.meant(expr.parts[0], offset, steps))
+        if expr.kind == "binary" and expr.text in ("&&", "||"):
+            return replace(expr, parts=tuple(self.meant(part, offset, steps) for part in expr.parts))
+        if expr.kind != "name" or "::" in expr.text or steps > 4:
+            return expr
+        held = [f for f in self._body.locals_at(expr.text, offset) if f.type not in ("using", "namespace")]
+        if len(held) == 1:
+            kind, value = held[0].type, held[0].value
+            if "bool" in kind.split() and value is not None and not self._body.assigns.get(expr.text):
+                inner = self.meant(parse_expression(self._body.text(value)), held[0].start, steps + 1)
+                return inner if in_words(inner) else expr
+        else:
+            function = self._body.function
+            parameters = function.parameters if function is not None and not held else ()
+            kind = next((p.type for p in parameters if p.name == expr.text), "")
+        if "optional" in kind:
+            return Expr("call", "", (Expr("member", ".has_value", (expr,)),))
+        return Expr("binary", "!=", (expr, Expr("name", "nullptr"))) if kind.rstrip().endswith("*") else expr
 
     def _guard(self, number: int) -> Guard | None:
         block = self._blocks[number]

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.macros import KNOWN
-from opwalker.model.body import CallFact, ExitFact
+from opwalker.model.body import CallFact, ExitFact, Span2
 from opwalker.model.walk import CheckFact
 from opwalker.notation.check_words import in_words, said
-from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
-from opwalker.views.branches import Branches, any_of, needed
+from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, terms
+from opwalker.views.branches import Branches, Guard, any_of, needed
 
 _CHECK = re.compile(
     r"(?:STD_)?TORCH_(?:CHECK\w*|INTERNAL_ASSERT\w*)|TVM_FFI_(?:I?CHECK\w*)|AT_ASSERT\w*|C10_CUDA_CHECK|AT_CUDA_CHECK|assert|"
@@ -45,6 +46,41 @@ def checks_of(body: Body) -> tuple[CheckFact, ...]:
             fact = CheckFact(fact.kind, fact.condition, fact.message, fact.line, fact.words, common, fact.via)
         found[key] = fact
     return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A condition that holds behind a check, where it stands, and the branches that it stands under."""
+
+    condition: Expr
+    offset: int
+    line: int
+    guards: tuple[Guard, ...]
+
+
+def demands_of(body: Body) -> Iterator[Demand]:
+    """What the checks of a body demand, as expressions; each part of an ``&&`` by itself."""
+    branches = Branches(body)
+    for call in body.facts.calls:
+        if not _is_check(body, call):
+            continue
+        _, expr, _ = _condition(body, call)
+        if print_expression(expr) in _NEVER:
+            yield from _demanded(body, branches, call.block, call.start)
+        else:
+            for part in terms(expr, "&&"):
+                guards = tuple(needed(branches.around(call.block)))
+                yield Demand(part, call.start, body.use_line(call.start), guards)
+    for exit_ in body.facts.exits:
+        if exit_.kind == "throw":
+            yield from _demanded(body, branches, exit_.block, exit_.start)
+
+
+def _demanded(body: Body, branches: Branches, block: int, offset: int) -> Iterator[Demand]:
+    leads, outer = branches.failed(block)
+    if leads and all(one.kind != "raw" for one in leads):
+        for part in terms(any_of(leads), "&&"):
+            yield Demand(part, offset, body.use_line(offset), tuple(needed(branches.around(outer))))
 
 
 def raises(body: Body) -> Iterator[tuple[int, str]]:
@@ -89,21 +125,25 @@ def _thrown(body: Body, exit_: ExitFact) -> str:
 
 
 def _check(body: Body, branches: Branches, call: CallFact) -> CheckFact:
-    condition = body.written(call.arguments[0])
-    meant = body.text(call.arguments[0])
+    condition, expr, rest = _condition(body, call)
+    message = ", ".join(body.written(a) for a in rest) or _message_behind(body, call.end)
+    if print_expression(expr) in _NEVER:
+        return _raising(body, branches, call.simple, message, call.start, call.block, condition)
+    under = _under(branches, call.block, -1)
+    line = body.use_line(call.start)
+    return CheckFact(call.simple, condition, message, line, in_words(expr), under, _via(body, call.start, call.simple))
+
+
+def _condition(body: Body, call: CallFact) -> tuple[str, Expr, tuple[Span2, ...]]:
+    """What a check tests, as written and as an expression, and its other arguments."""
+    condition, meant = body.written(call.arguments[0]), body.text(call.arguments[0])
     rest = call.arguments[1:]
     compared = _COMPARED.search(call.simple)
     if compared and rest:
         operator = _COMPARISONS[compared[1]]
         condition, meant = f"{condition} {operator} {body.written(rest[0])}", f"{meant} {operator} {body.text(rest[0])}"
         rest = rest[1:]
-    message = ", ".join(body.written(a) for a in rest) or _message_behind(body, call.end)
-    expr = parse_expression(meant)
-    if print_expression(expr) in _NEVER:
-        return _raising(body, branches, call.simple, message, call.start, call.block, condition)
-    under = _under(branches, call.block, -1)
-    line = body.use_line(call.start)
-    return CheckFact(call.simple, condition, message, line, in_words(expr), under, _via(body, call.start, call.simple))
+    return condition, parse_expression(meant), rest
 
 
 def _raising(
@@ -116,10 +156,10 @@ def _raising(
     condition: str | None = None,
 ) -> CheckFact:
     """A place that always raises: what it demands is what leads around it."""
-    needed, outer = branches.failed(block)
+    leads, outer = branches.failed(block)
     words = None
-    demanded: Expr | None = any_of(needed) if needed else None
-    if demanded is not None and all(one.kind != "raw" for one in needed):
+    demanded: Expr | None = any_of(leads) if leads else None
+    if demanded is not None and all(one.kind != "raw" for one in leads):
         words = said(demanded)
     code = condition if condition is not None else print_expression(demanded) if demanded is not None else "false"
     under = _under(branches, outer, -1)

@@ -22,7 +22,6 @@ from opwalker.model.walk import (
 )
 from opwalker.views.checks import checks_of
 from opwalker.views.ops import shown_condition, signature_text
-from opwalker.views.shapes import ShapeReader
 
 _SIZE = re.compile(
     r"(?:\.|->)\s*(?:size|sizes|numel|dim|element_size|itemsize|nbytes|sym_size|sym_sizes|sym_numel|ndim)\s*\("
@@ -43,22 +42,15 @@ _NARROW = re.compile(
 _CONTIGUOUS = re.compile(r"(?:contiguous|is_contiguous)\Z")
 
 
-def read_host(workbench: Workbench, candidate: Candidate, body: Body, argument_names: tuple[str, ...]) -> Host:
-    """The facts of a host function. ``argument_names`` are the schema's, joined by place."""
+def read_host(workbench: Workbench, candidate: Candidate, body: Body, parameters: tuple[ParameterFact, ...]) -> Host:
+    """The facts of a host function."""
     function = candidate.function
-    view = workbench.files.view(candidate.path)
-    shapes = ShapeReader(view)
-    parameters = []
-    for number, parameter in enumerate(function.parameters):
-        shape = shapes.of_parameter(candidate.path, function, number)
-        name = argument_names[number] if len(argument_names) == len(function.parameters) else None
-        parameters.append(ParameterFact(parameter.name, parameter.type, name, *shape))
     return Host(
         name=function.qualified_name,
         file=candidate.path,
         line=function.line,
         end_line=function.end_line,
-        parameters=tuple(parameters),
+        parameters=parameters,
         signature=signature_text(candidate),
         condition=shown_condition(workbench.index.facts(candidate.path).conditions[function.condition]),
         **body_facts(body),

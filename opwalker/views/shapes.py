@@ -1,20 +1,89 @@
-"""Shapes written in comments beside parameters: trailing, on the next line, or wrapped over lines.
+"""Shapes that are written down: in comments beside parameters, above the function, in declarations, in the wrapper.
 
-In: a file's text and a function's parameters. Out: the dims of each parameter's comment, or nothing.
+In: a function of the tree and, for an op, its Python wrapper. Out: ``ShapeSource`` lists for its parameters, the
+nearest first: beside the parameter, above the function, beside or above a declaration, in the wrapper. What code says
+of shapes is ``views/derived.py``'s.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from opwalker.expand.files import FileView
+from opwalker.expand.resolve import Candidate, visible
+from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import Function
-from opwalker.model.walk import Span
+from opwalker.model.walk import ShapeSource, Span
 
 _COMMENT = re.compile(r"//([^\n]*)|/\*([\s\S]*?)\*/")
+_COMMENT_LINE = re.compile(r"\s*(?://|\*|/\*)")
+#: Lines of a comment above a function that are looked at.
+MAX_ABOVE = 60
 
 ShapeFields = tuple[tuple[str, ...] | None, str | None, Span | None]
-_NONE: ShapeFields = (None, None, None)
+NO_SHAPE: ShapeFields = (None, None, None)
+NO_WRAPPER: Mapping[str, ShapeSource] = {}
+
+
+def documented(
+    workbench: Workbench,
+    candidate: Candidate,
+    arguments: tuple[str | None, ...] = (),
+    wrapper: Mapping[str, ShapeSource] = NO_WRAPPER,
+) -> list[tuple[ShapeSource, ...]]:
+    """What each parameter of a function is documented to be. ``arguments`` are the schema's by place, ``wrapper`` what
+    the Python wrapper says of them by name."""
+    function = candidate.function
+    out: list[list[ShapeSource]] = [[] for _ in function.parameters]
+    places = [(candidate.path, function, "comment")]
+    places += [(path, declared, "declaration") for path, declared in _declarations(workbench, candidate)]
+    for path, stated, kind in places:
+        reader = ShapeReader(workbench.files.view(path))
+        above = reader.above(path, stated)
+        for number, parameter in enumerate(stated.parameters):
+            beside = reader.source(path, stated, number, kind)
+            if beside is not None:
+                out[number].append(beside)
+            for name in (parameter.name, function.parameters[number].name):
+                if name and name in above:
+                    out[number].append(above[name])
+                    break
+    for number, name in enumerate(arguments[: len(out)]):
+        if name is not None and name in wrapper:
+            out[number].append(wrapper[name])
+    return [tuple(dict.fromkeys(found)) for found in out]
+
+
+def fields_of(sources: tuple[ShapeSource, ...]) -> ShapeFields:
+    """``(dims, text, span)`` of the nearest source: fields of ``ParameterFact``."""
+    if not sources:
+        return NO_SHAPE
+    return sources[0].alternatives[0], sources[0].text, sources[0].span
+
+
+def _declarations(workbench: Workbench, candidate: Candidate) -> list[tuple[str, Function]]:
+    """Declarations of a function: same name, scope and number of parameters, in files that its own file includes first.
+
+    Overloads are told apart by their parameters' types, as far as these are written alike.
+    """
+    function, index = candidate.function, workbench.index
+    closure = index.closure(candidate.path)
+    found = [
+        (path, other)
+        for path, other in index.functions(function.name)
+        if not other.is_definition
+        and not {"explicit_instantiation", "extern_template", "friend"} & set(other.flags)
+        and len(other.parameters) == len(function.parameters)
+        and visible(other.scope) == visible(function.scope)
+    ]
+    alike = [(p, f) for p, f in found if _types(f) == _types(function)]
+    included = [(path, declared) for path, declared in alike if path in closure]
+    return sorted(included or alike, key=lambda pair: (pair[0], pair[1].offset))
+
+
+def _types(function: Function) -> list[str]:
+    return ["".join(p.type.rsplit("::", 1)[-1].split()) for p in function.parameters]
 
 
 class ShapeReader:
@@ -25,15 +94,29 @@ class ShapeReader:
 
     def of_parameter(self, path: str, function: Function, number: int) -> ShapeFields:
         """``(dims, text, span)`` of the comment beside a parameter: fields of ``ParameterFact``."""
+        found = self.source(path, function, number)
+        return fields_of((found,) if found else ())
+
+    def source(self, path: str, function: Function, number: int, kind: str = "comment") -> ShapeSource | None:
+        """The shape in the comment beside a parameter."""
         from opwalker.notation.shape_comment import parse_shape
 
         text, first, last = self._comment(function, number)
-        if not text:
-            return _NONE
-        shape = parse_shape(text)
+        shape = parse_shape(text) if text else None
         if shape is None or not shape.alternatives:
-            return _NONE
-        return shape.alternatives[0], shape.text, Span(path, first, last)
+            return None
+        return ShapeSource(kind, shape.alternatives, shape.text, Span(path, first, last))
+
+    def above(self, path: str, function: Function) -> dict[str, ShapeSource]:
+        """The shapes that the comment above a function gives to names, one a line: ``// q: [B, H, D]``."""
+        lines = self._view.blanked.text.split("\n", function.start_line)[: function.start_line - 1]
+        first = len(lines)
+        while first > max(0, len(lines) - MAX_ABOVE) and _COMMENT_LINE.match(lines[first - 1]):
+            first -= 1
+        text = "\n".join(lines[first:])
+        if not any(mark in text for mark in "[("):
+            return {}
+        return named_sources(text, path, first + 1, "above")
 
     def _comment(self, function: Function, number: int) -> tuple[str, int, int]:
         """The comment text that belongs to a parameter, and its lines.
@@ -76,3 +159,16 @@ class ShapeReader:
         body = function.body_start or len(source)
         line_end = newline if newline >= 0 else len(source)
         return max(close, min(line_end, body if body > close else line_end))
+
+
+def named_sources(text: str, path: str, line: int, kind: str) -> dict[str, ShapeSource]:
+    """The shapes that a comment or docstring gives to names; ``line`` is that of its first line."""
+    from opwalker.notation.shape_comment import named_shapes
+
+    out: dict[str, ShapeSource] = {}
+    for number, one in enumerate(text.split("\n"), start=line):
+        for name, shape in named_shapes(one):
+            if shape.alternatives:
+                found = ShapeSource(kind, shape.alternatives, shape.text, Span(path, number, number))
+                out.setdefault(name, found)
+    return out

@@ -33,6 +33,8 @@ _INTEGER_CAST = re.compile(
     r"static_cast<\s*(?:const\s+)?(?:std::)?(?:unsigned(?: int| long)?|int|long|u?int(?:32|64)_t|s?size_t)\s*>"
     r"|\((?:unsigned(?: int| long)?|int|long|u?int(?:32|64)_t|size_t)\)"
 )
+#: Methods that give a tensor another shape in place.
+_RESHAPING = frozenset("squeeze_ unsqueeze_ transpose_ t_ resize_ swapaxes_ set_ as_strided_".split())
 _INTEGER_MADE = frozenset("int unsigned uint32_t int32_t int64_t uint64_t size_t".split())
 
 
@@ -114,11 +116,29 @@ class Values:
 
         return changed(expr, change)
 
-    def origin(self, text: str, offset: int) -> tuple[Values, str, int]:
-        """The outermost body on the way and the name that a parameter has there, followed through plain names."""
+    def keeps_shape(self, text: str, offset: int) -> bool:
+        """Whether a tensor is, at an offset, of the shape that it was declared or passed with."""
+        for assign in self.body.assigns.get(text, ()):
+            if assign.start < offset and _plain(parse_expression(self.body.text(assign.value))) != text:
+                return False
+        return not any(
+            call.receiver is not None
+            and call.start < offset
+            and call.simple in _RESHAPING
+            and self.body.text(call.receiver) == text
+            for call in self.body.facts.calls
+        )
+
+    def origin(self, text: str, offset: int, tensor: bool = False) -> tuple[Values, str, int]:
+        """The outermost body on the way and the name that a parameter has there, followed through plain names.
+
+        For a ``tensor`` the name is empty where its shape may have been changed on the way.
+        """
         values, steps = self, 0
         while steps < MAX_STEPS:
             steps += 1
+            if tensor and not values.keeps_shape(text, offset):
+                return values, "", offset
             call = values._call
             if call is not None and text in values._parameters and text in call.arguments:
                 if text in call.differing:
@@ -129,7 +149,7 @@ class Values:
                 values, text, offset = values._call.values, given, values._call.offset
                 continue
             held = values._single(text, offset)
-            if values.body.assigns.get(text) or not values.certain(text):
+            if not tensor and (values.body.assigns.get(text) or not values.certain(text)):
                 return values, text, offset
             inner = None
             if held and held.value and values.body.expanded.full[held.value[0]] not in "({":
@@ -376,8 +396,9 @@ def _plain(expr: Expr) -> str | None:
     """A name that an expression only passes on: ``x``, ``*x``, ``x.value()``, ``std::move(x)``."""
     if expr.kind == "unary" and expr.text in ("*", "&"):
         return _plain(expr.parts[0])
-    if expr.kind == "call" and expr.parts[0].text == "std::move" and len(expr.parts) == 2:
-        return _plain(expr.parts[1])
+    if expr.kind == "call" and len(expr.parts) == 2 and expr.parts[0].kind == "name":
+        # `std::move(x)` and `torch::stable::contiguous(x)` give what they are given.
+        return _plain(expr.parts[1]) if expr.parts[0].simple in ("move", "contiguous") else None
     if expr.kind == "call" and expr.parts[0].kind == "member" and expr.parts[0].simple in ("value", "contiguous"):
         return _plain(expr.parts[0].parts[0]) if len(expr.parts) == 1 else None
     return expr.text if expr.kind == "name" and re.fullmatch(r"\w+", expr.text) else None

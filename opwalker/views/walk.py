@@ -5,6 +5,7 @@ In: an op and the bindings behind it. Out: ``Walk``. Nothing is dropped: what co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from opwalker.expand.bodies import Body
@@ -23,6 +24,7 @@ from opwalker.model.walk import (
     Ownership,
     PlaceFact,
     PythonRef,
+    ShapeSource,
     SourceInfo,
     Span,
     Terminal,
@@ -36,7 +38,10 @@ from opwalker.views.kernel import read_kernel
 from opwalker.views.launch_values import configuration
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
 from opwalker.views.ownership import is_allocation, ownership_of
+from opwalker.views.parameters import host_parameters, with_code
+from opwalker.views.shapes import NO_WRAPPER
 from opwalker.views.way import Way
+from opwalker.views.wrapper_shapes import wrapper_shapes
 
 
 class WalkView:
@@ -45,6 +50,7 @@ class WalkView:
     def __init__(self, workbench: Workbench, source: SourceInfo) -> None:
         self._workbench = workbench
         self._source = source
+        self._callers: tuple[PythonRef, ...] = ()
         #: Functions that any walk so far has entered, by file and place.
         self.entered: set[tuple[str, int]] = set()
 
@@ -52,6 +58,7 @@ class WalkView:
         """The whole walk of an op, or what one build has of it. ``callers`` are its calls in Python, over all
         levels."""
         bindings = [b for b in self._workbench.bindings().bindings if b.role == "impl" and b.name == op.name]
+        self._callers = callers or op.python
         gaps: dict[Gap, None] = {}
         implementations: list[Implementation] = []
         owned = Ownership()
@@ -143,16 +150,34 @@ class WalkView:
             ]
         names = tuple(a.name for a in op.arguments)
         certainty = "proved" if len(hosts) == 1 else "possible"
-        return [self.implementation(unit, host, names, certainty, common) for host in hosts]
+        wrapper = self._wrapper(op)
+        return [self.implementation(unit, host, names, certainty, common, wrapper) for host in hosts]
+
+    def _wrapper(self, op: Op) -> dict[str, ShapeSource]:
+        """What the op's wrappers in Python say of its arguments' shapes, the first one that does."""
+        out: dict[str, ShapeSource] = {}
+        for ref in self._callers:
+            if ref.depth == 0 and ref.function:
+                text = self._workbench.index.store.text(ref.file)
+                for name, found in wrapper_shapes(text, ref, op.name, [a.name for a in op.arguments]).items():
+                    out.setdefault(name, found)
+        return out
 
     def implementation(
-        self, unit: Unit, host: Candidate, argument_names: tuple[str, ...], certainty: str, common: dict
+        self,
+        unit: Unit,
+        host: Candidate,
+        argument_names: tuple[str, ...],
+        certainty: str,
+        common: dict,
+        wrapper: Mapping[str, ShapeSource] = NO_WRAPPER,
     ) -> tuple[Implementation, list[Gap], Ownership]:
         """A host function followed to its ends; ``common`` are the fields that its registration gives."""
         body = unit.bodies.of(host, host.path)
         reach = unit.follower().follow(host, host.path)
+        parameters = host_parameters(self._workbench, host, argument_names, wrapper)
         base = Implementation(
-            certainty=certainty, host=read_host(self._workbench, host, body, argument_names), **common
+            certainty=certainty, host=read_host(self._workbench, host, body, parameters), **common
         )
         filled = self._filled(base, unit, reach, body, host.path)
         return filled, _gaps(reach), ownership_of(self._workbench, unit, reach, host.path)
@@ -174,6 +199,9 @@ class WalkView:
         """An implementation with what was reached from it."""
         self.entered.update((path, function.offset) for path, function, _ in reach.functions)
         way = Way(self._workbench, unit, reach, body, root)
+        if base.host is not None and base.host.parameters:
+            parameters = with_code(self._workbench, way, reach, base.host.parameters)
+            base = replace(base, host=replace(base.host, parameters=parameters))
         launches = [
             replace(launch, **configuration(way, site)) for site in reach.launches for launch in self._launches(site)
         ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from opwalker.model.walk import CheckFact, Dispatch, GuardFact, Host, Op, ParameterFact, SizeFact
 from opwalker.serve.render.page import Group, Row, Spans, Step
+from opwalker.serve.render.shapes import shape_groups
 from opwalker.serve.render.words import at, line_mark, listed, place, titled, under
 
 
@@ -33,7 +34,11 @@ def host_step(host: Host, op: Op | None) -> Step:
         ),
     )
     groups = [signature] if signature else []
-    groups += [Group(label, tuple(rows)) for label, rows in kinds if rows]
+    for label, rows in kinds:
+        if rows:
+            groups.append(Group(label, tuple(rows)))
+        if label == "parameters":
+            groups += shape_groups(host.parameters)
     groups += none_found(label for label, rows in kinds if not rows and label in ("checks", "guards", "stream"))
     return Step(title, tuple(groups))
 

@@ -1,0 +1,179 @@
+"""What is asked of a tensor's strides: must it be contiguous, is it made so, or are its strides passed on.
+
+In: the functions of a walk, as values at the host function. Out: one sentence a tensor parameter, with its line. It
+states what is read and checked on the host; what the kernel does with it is the kernel's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opwalker.expand.bodies import Body
+from opwalker.model.body import Span2
+from opwalker.model.reach import LaunchSite
+from opwalker.notation.check_words import asked, listed, said, stride_of, whole
+from opwalker.notation.cpp_expression import parse_expression, print_expression
+from opwalker.views.branches import Branches, Guard, needed
+from opwalker.views.checks import demands_of
+from opwalker.views.values import Values
+
+_DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data packed_accessor32 packed_accessor64 accessor".split())
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutUse:
+    """One thing that a function does with a tensor's strides. ``what`` is ``contiguous``, ``helper`` (a function of the
+    project's own, its ``name``) or ``stride`` (checks), ``made`` (contiguous), ``read`` (a stride; ``name`` is what
+    holds it), ``data`` (its pointer is taken)."""
+
+    what: str
+    line: int
+    dimension: int | None = None
+    name: str | None = None
+    under: tuple[str, ...] = ()
+    passed: bool = False
+
+
+def layout_uses(
+    values: Values, host: Values, tensors: Sequence[str], launches: Sequence[LaunchSite]
+) -> Iterator[tuple[str, LayoutUse]]:
+    """What one function does with the strides of the host function's tensors."""
+    body, branches = values.body, Branches(values.body)
+
+    def of(name: str, offset: int) -> str | None:
+        if not re.fullmatch(r"\w+", name):
+            return None
+        where, text, _ = values.origin(name, offset, tensor=True)
+        return text if where is host and text in tensors else None
+
+    def under(guards: Sequence[Guard]) -> tuple[str, ...]:
+        return tuple(said(g.condition) for g in needed(guards))
+
+    for demand in demands_of(body):
+        expr = demand.condition
+        told = asked(expr)
+        if told and told[1] in ("is_contiguous", "IsContiguous") and (tensor := of(told[0], demand.offset)):
+            conditions = tuple(t for t in under(demand.guards) if t != f"{told[0]} is given")
+            yield tensor, LayoutUse("contiguous", demand.line, under=conditions)
+        elif expr.kind == "call" and "contiguous" in expr.parts[0].simple.lower():
+            # A helper of the project's own: what it demands is its own matter.
+            for part in expr.parts[1:]:
+                if tensor := of(print_expression(part), demand.offset):
+                    yield tensor, LayoutUse("helper", demand.line, name=expr.parts[0].simple)
+        elif expr.kind == "binary" and expr.text == "==":
+            for left, right in (expr.parts, expr.parts[::-1]):
+                found = stride_of(left)
+                if found and whole(right) == 1 and (tensor := of(found[0], demand.offset)):
+                    yield tensor, LayoutUse("stride", demand.line, found[1])
+    passed = _passed_names(body, launches)
+    for call in body.facts.calls:
+        if call.simple == "contiguous" and (call.receiver is not None or len(call.arguments) == 1):
+            name = body.text(call.receiver if call.receiver is not None else call.arguments[0])
+            if tensor := of(name, call.start):
+                conditions = under(branches.around(call.block))
+                yield tensor, LayoutUse("made", body.use_line(call.start), under=conditions)
+        elif call.receiver is not None and call.simple in ("stride", "strides", "sym_stride"):
+            if (tensor := of(_receiver(body, call.receiver), call.start)) and not _tested(body, call.start):
+                dimension = whole(parse_expression(body.text(call.arguments[0]))) if call.arguments else None
+                name = _held(body, call.start)
+                given = name in passed if name else _inside(call.start, launches, body)
+                line = body.use_line(call.start)
+                yield tensor, LayoutUse("read", line, dimension, name, passed=given)
+        elif call.receiver is not None and call.simple in _DATA:
+            if tensor := of(_receiver(body, call.receiver), call.start):
+                yield tensor, LayoutUse("data", body.use_line(call.start))
+
+
+def _receiver(body: Body, span: Span2) -> str:
+    text = body.text(span)
+    return re.sub(r"\.value\(\)\Z", "", text).lstrip("*(").rstrip(")") if not re.fullmatch(r"\w+", text) else text
+
+
+def _held(body: Body, offset: int) -> str | None:
+    """The local whose initialiser reads the stride."""
+    for local in body.facts.locals:
+        if local.value is not None and local.value[0] <= offset < local.value[1] and local.name:
+            return local.name if body.lambda_at(local.value) is None else None
+    return None
+
+
+def _tested(body: Body, offset: int) -> bool:
+    """Whether a stride is only compared: in a check's argument or in the condition of a branch."""
+    if any(b.condition and b.condition[0] <= offset < b.condition[1] for b in body.facts.blocks):
+        return True
+    return any(
+        re.search(r"CHECK|ASSERT|ENFORCE|assert", call.simple) and call.start <= offset < call.end
+        for call in body.facts.calls
+    )
+
+
+def _passed_names(body: Body, launches: Sequence[LaunchSite]) -> set[str]:
+    """The names that stand in the arguments of launches of this body."""
+    out: set[str] = set()
+    for site in launches:
+        for span in site.passed:
+            out.update(re.findall(r"\w+", body.text(span)))
+    return out
+
+
+def _inside(offset: int, launches: Sequence[LaunchSite], body: Body) -> bool:
+    return any(span[0] <= offset < span[1] for site in launches for span in site.passed)
+
+
+def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
+    """What is asked of the strides, in words, and the line that says so; None where nothing is said or read."""
+    required = next((u for u in uses if u.what == "contiguous" and not u.under), None)
+    if required is not None:
+        return "must be contiguous", required.line
+    parts: list[str] = []
+    lines: list[int] = []
+    made = [u for u in uses if u.what == "made"]
+    if made:
+        when = f" where {' and '.join(made[0].under)}" if made[0].under else ""
+        parts.append(f"made contiguous{when}")
+        lines.append(made[0].line)
+    conditional = next((u for u in uses if u.what == "contiguous"), None)
+    if conditional is not None:
+        parts.append(f"must be contiguous where {' and '.join(conditional.under)}")
+        lines.append(conditional.line)
+    helpers = [u for u in uses if u.what == "helper"]
+    if helpers:
+        parts.append(f"must be what {listed(sorted({u.name or '' for u in helpers}), 'and')} demands")
+        lines.append(helpers[0].line)
+    checked = list(dict.fromkeys(u.dimension for u in uses if u.what == "stride"))
+    if checked:
+        parts.append(f"{_places(checked)} must have stride 1")
+        lines.append(next(u.line for u in uses if u.what == "stride"))
+    read = [u for u in uses if u.what == "read"]
+    if read:
+        parts.append(_strides(read))
+        lines.append(read[0].line)
+    if not parts:
+        data = next((u for u in uses if u.what == "data"), None)
+        return ("neither contiguity nor a stride is asked for", data.line) if data is not None else None
+    return "; ".join(parts), lines[0]
+
+
+def _strides(read: Sequence[LayoutUse]) -> str:
+    """Which strides are read, and which of them the kernel gets."""
+    given = [u for u in read if u.passed]
+    chosen = given or list(read)
+    places = _places(list(dict.fromkeys(u.dimension for u in chosen)))
+    names = listed(list(dict.fromkeys(u.name for u in chosen if u.name)), "and")
+    behind = f" ({names})" if names else ""
+    if given:
+        return f"may be strided: the kernel gets the stride of {places}{behind}"
+    return f"the stride of {places} is read{behind}"
+
+
+def _places(dimensions: Sequence[int | None]) -> str:
+    """Dimensions in words: ``dimensions 0, 1 and the last one``."""
+    if None in dimensions:
+        return "all dimensions"
+    if list(dimensions) == [-1]:
+        return "the last dimension"
+    texts = ["the last one" if d == -1 else str(d) for d in dimensions]
+    return f"{'dimension' if len(texts) == 1 else 'dimensions'} {listed(texts, 'and')}"
+

@@ -1,0 +1,135 @@
+"""The parameters of a host function, with everything that is known of their shapes and layout.
+
+In: a host function and what was reached from it. Out: ``ParameterFact`` tuples: documented shapes, shapes that code
+shows on the way, how the two compare, and what is asked of the strides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from opwalker.expand.resolve import Candidate
+from opwalker.expand.workbench import Workbench
+from opwalker.model.reach import LaunchSite, Reach
+from opwalker.model.walk import DerivedFact, ParameterFact, ShapeSource
+from opwalker.notation.check_words import asked
+from opwalker.notation.cpp_expression import parse_expression, walk
+from opwalker.views.derived import derived_facts, with_derived
+from opwalker.views.layout import LayoutUse, layout_uses, verdict
+from opwalker.views.shapes import ShapeReader, documented, fields_of
+from opwalker.views.values import Found, Values
+from opwalker.views.way import Way
+
+#: Functions on a walk whose bodies are read for shapes: those nearest to the host function.
+MAX_FUNCTIONS = 24
+_TENSOR = re.compile(r"Tensor(?:View|Ref|Base)?\b(?![\w:]*List)")
+_TENSORS = re.compile(r"(?:vector|List|ArrayRef|array)\s*<|TensorList")
+
+
+def host_parameters(
+    workbench: Workbench,
+    candidate: Candidate,
+    argument_names: tuple[str, ...],
+    wrapper: Mapping[str, ShapeSource],
+) -> tuple[ParameterFact, ...]:
+    """The parameters with their documented shapes; ``argument_names`` are the schema's, joined by place."""
+    function = candidate.function
+    joined = len(argument_names) == len(function.parameters)
+    names = argument_names if joined else (None,) * len(function.parameters)
+    sources = documented(workbench, candidate, names, wrapper)
+    return tuple(
+        ParameterFact(parameter.name, parameter.type, name, *fields_of(found), found)
+        for parameter, name, found in zip(function.parameters, names, sources, strict=True)
+    )
+
+
+def with_code(
+    workbench: Workbench, way: Way, reach: Reach, parameters: tuple[ParameterFact, ...]
+) -> tuple[ParameterFact, ...]:
+    """The same parameters with what the code on the way says of their shapes and layout."""
+    tensors = [p.name for p in parameters if p.name and is_tensor(p.type)]
+    function = way.host.body.function
+    place = (way.host.body.path, function.line if function else 0)
+    derived: dict[str, list[DerivedFact]] = {}
+    uses: dict[str, list[LayoutUse]] = {}
+    for values in _functions(way, reach) if tensors else ():
+        launches = _launches_of(values, reach)
+        for tensor, fact in derived_facts(values, way.host, tensors):
+            derived.setdefault(tensor, []).append(fact)
+        if values is way.host or launches:
+            for tensor, use in layout_uses(values, way.host, tensors, launches):
+                uses.setdefault(tensor, []).append(use)
+    kernels = _kernel_shapes(workbench, way, reach, tensors)
+    out = []
+    for one in parameters:
+        if one.name in kernels:
+            one = replace(one, sources=(*one.sources, *kernels[one.name]))
+        one = with_derived(one, derived.get(one.name, ()), *place)
+        found = verdict(uses.get(one.name, ()))
+        out.append(replace(one, layout=found[0], layout_line=found[1]) if found else one)
+    return tuple(out)
+
+
+def is_tensor(type_text: str) -> bool:
+    """Whether a C++ type is one tensor, given or optional; no list of them."""
+    return bool(_TENSOR.search(type_text)) and not _TENSORS.search(type_text)
+
+
+def _functions(way: Way, reach: Reach) -> Iterator[Values]:
+    yield way.host
+    host = way.host.body
+    count = 0
+    for path, function, steps in reach.functions:
+        if (path, function.body_start) == (host.path, getattr(host.function, "body_start", -1)) or not steps:
+            continue
+        if any(is_tensor(p.type) for p in function.parameters) and count < MAX_FUNCTIONS:
+            count += 1
+            values = way.of_function(path, function, steps)
+            if values is not None:
+                yield values
+
+
+def _launches_of(values: Values, reach: Reach) -> list[LaunchSite]:
+    """The launches that stand in a body."""
+    body = values.body
+    name = body.function.qualified_name if body.function else None
+    return [
+        site
+        for site in reach.launches
+        if site.steps[-1].file == body.path and (name is None or site.steps[-1].function == name)
+    ]
+
+
+def _kernel_shapes(
+    workbench: Workbench, way: Way, reach: Reach, tensors: Sequence[str]
+) -> dict[str, tuple[ShapeSource, ...]]:
+    """Shapes in comments beside kernel parameters, by the host's tensor whose data is passed for them."""
+    out: dict[str, dict[ShapeSource, None]] = {}
+    for site in reach.launches:
+        values = way.at(site.steps)
+        if values is None or not site.passed:
+            continue
+        for kernel in {(k.path, k.function) for k in site.kernels}:
+            path, function = kernel
+            reader = ShapeReader(workbench.files.view(path))
+            for number, span in enumerate(site.passed[: len(function.parameters)]):
+                tensor = data_of(values, way.host, values.body.text(span), span[0])
+                found = reader.source(path, function, number, "kernel") if tensor in tensors else None
+                if tensor is not None and found is not None:
+                    out.setdefault(tensor, {})[found] = None
+    return {tensor: tuple(sorted(found, key=lambda s: (s.span.file, s.span.line))) for tensor, found in out.items()}
+
+
+def data_of(values: Values, host: Values, text: str, offset: int) -> str | None:
+    """The host's tensor whose data an argument of a launch is; None for anything else."""
+    found = Found()
+    resolved = values.of(parse_expression(text), offset, found)
+    held = [parse_expression(found.kept[n.text]) for n in walk(resolved) if n.kind == "name" and n.text in found.kept]
+    for node in (node for expr in (resolved, *held) for node in walk(expr)):
+        told = asked(node) if node.kind == "call" else None
+        if told and ("data_ptr" in told[1] or told[1] == "data") and re.fullmatch(r"\w+", told[0]):
+            where, name, _ = values.origin(told[0], offset, tensor=True)
+            return name if where is host and name else None
+    return None

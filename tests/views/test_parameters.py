@@ -1,0 +1,247 @@
+"""Parameters of host functions: documented shapes from all sources, shapes from code, how they compare, and strides."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.model.walk import ParameterFact, PythonRef
+from opwalker.views.parameters import is_tensor
+from opwalker.views.walk import WalkView
+from opwalker.views.wrapper_shapes import wrapper_shapes
+from tests.views.miniatures import SOURCE, ops_of
+
+BIND = 'TORCH_LIBRARY(ns, m) {{ m.def("f({schema}) -> ()"); m.impl("f", torch::kCUDA, &f); }}\n'
+
+
+def parameters(files: str | dict[str, str], schema: str = "Tensor x, Tensor y, int n", python: tuple = ()) -> dict:
+    """The parameters of ``f`` by name, in the walk of an op that is bound to it."""
+    held = {"a.cu": files} if isinstance(files, str) else dict(files)
+    held["a.cu"] += BIND.format(schema=schema)
+    ops, _, bench = ops_of(held)
+    walk = WalkView(bench, SOURCE).walk(ops["ns::f"], python)
+    return {p.name: p for p in walk.implementations[0].host.parameters}
+
+
+def of(code: str, x: str = "", y: str = "", head: str = "") -> tuple[ParameterFact, ParameterFact]:
+    """The two tensors of ``f`` with a body and comments beside them."""
+    written = f"void f(torch::Tensor& x,  // {x}\n       torch::Tensor& y,  // {y}\n       int64_t n) {{"
+    found = parameters(f"{head}{written}\n{code}\n}}\n")
+    return found["x"], found["y"]
+
+
+# -- documented -----------------------------------------------------------------------------------------------
+
+
+def test_the_nearest_source_counts_and_the_others_are_kept() -> None:
+    files = {
+        "a.cu": """#include "a.h"
+// Moves rows.
+//   x: [rows, width]
+//   y: [rows, 2 * width]
+void f(torch::Tensor& x, torch::Tensor& y,  // [rows, d]
+       int64_t n) {}
+""",
+        "a.h": "void f(torch::Tensor& x,  // [tokens, width]\n       torch::Tensor& y, int64_t n);\n",
+    }
+    found = parameters(files)
+    assert [(s.kind, s.text, s.span.file, s.span.line) for s in found["x"].sources] == [
+        ("above", "[rows, width]", "a.cu", 3),
+        ("declaration", "[tokens, width]", "a.h", 1),
+    ]
+    assert (found["x"].shape, found["x"].shape_span.line) == (("rows", "width"), 3)
+    assert [(s.kind, s.text) for s in found["y"].sources] == [
+        ("comment", "[rows, d]"),
+        ("above", "[rows, 2 * width]"),
+    ]
+
+
+def test_a_declaration_with_other_types_is_another_function() -> None:
+    files = {
+        "a.cu": "void f(torch::Tensor& x, torch::Tensor& y, int64_t n) {}\n",
+        "b.h": "void f(at::Half* x,  // [rows]\n       torch::Tensor& y, int64_t n);\n",
+    }
+    assert parameters(files)["x"].sources == ()
+
+
+WRAPPER = '''import torch
+
+def f(
+    rows: torch.Tensor,  # [n_rows, width]
+    out: torch.Tensor,
+    count: int,
+) -> None:
+    """Moves rows.
+
+    Args:
+        out: [n_rows, 2 * width]
+        count: how many
+    """
+    torch.ops.ns.f(rows, out, count)
+'''
+
+
+def test_the_python_wrapper_is_joined_by_the_places_in_its_call() -> None:
+    ref = PythonRef("ops.py", 3, "f", "torch.ops.ns.f", 0, 14)
+    found = wrapper_shapes(WRAPPER, ref, "ns::f", ["x", "y", "n"])
+    assert {name: (s.text, s.span.line) for name, s in found.items()} == {
+        "x": ("[n_rows, width]", 4),
+        "y": ("[n_rows, 2 * width]", 11),
+    }
+    assert wrapper_shapes("def f(:\n [", ref, "ns::f", ["x"]) == {}
+
+
+def test_shapes_of_the_wrapper_in_a_walk() -> None:
+    files = {"a.cu": "void f(torch::Tensor& x, torch::Tensor& y, int64_t n) {}\n", "ops.py": WRAPPER}
+    found = parameters(files, python=(PythonRef("ops.py", 3, "f", "torch.ops.ns.f", 0, 14),))
+    assert (found["x"].shape, found["x"].sources[0].kind) == (("n_rows", "width"), "python")
+
+
+def test_the_kernels_own_comment_is_a_source_and_not_the_shape() -> None:
+    text = """__global__ void k(const float* in,  // [rows, width]
+                  float* out) {}
+void f(torch::Tensor& x, torch::Tensor& y, int64_t n) {
+  const float* p = n > 0 ? x.data_ptr<float>() : nullptr;
+  k<<<1, 1>>>(p, y.data_ptr<float>());
+}
+"""
+    found = parameters(text)["x"]
+    assert (found.shape, [(s.kind, s.text) for s in found.sources]) == (None, [("kernel", "[rows, width]")])
+
+
+# -- derived --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "derived", "rank"),
+    [
+        ("int heads = x.size(1);", ("?", "heads", "..."), None),
+        ("auto d = x.size(-1); int64_t t = x.sizes()[0];", ("t", "...", "d"), None),
+        ("TORCH_CHECK(x.dim() == 3); int d = x.size(-1);", ("?", "?", "d"), 3),
+        ("TORCH_CHECK(x.size(0) == n, \"rows\");", ("n", "..."), None),
+        ("TORCH_CHECK(x.sizes() == torch::IntArrayRef({n, 4}));", ("n", "4"), 2),
+        ("if (x.dim() != 2) throw std::runtime_error(\"2\");", ("?", "?"), 2),
+        ("if (n > 0) { int d = x.size(1); }", None, None),
+        ("x = x.transpose(0, 1); int d = x.size(1);", None, None),
+        ("x = x.contiguous(); int d = x.size(1);", ("?", "d", "..."), None),
+        ("const auto& z = x; int d = z.size(0);", ("d", "..."), None),
+    ],
+)  # fmt: skip
+def test_what_code_says_of_a_shape(code: str, derived: tuple | None, rank: int | None) -> None:
+    found, _ = of(code)
+    assert (found.derived_shape, found.rank) == (derived, rank)
+
+
+def test_a_rank_that_is_one_of_several() -> None:
+    found, _ = of("TORCH_CHECK(x.dim() == 1 || x.dim() == 2);")
+    assert (found.rank, found.ranks, found.derived_shape) == (None, (1, 2), None)
+
+
+def test_sizes_that_a_called_function_reads_are_the_hosts() -> None:
+    head = "template <typename T> void go(torch::Tensor& in, int64_t m) { int width = in.size(1); }\n"
+    found, other = of("go<float>(y, n);", head=head)
+    assert (found.derived_shape, other.derived_shape) == (None, ("?", "width", "..."))
+
+
+@pytest.mark.parametrize(
+    ("code", "shape", "agrees"),
+    [
+        ("int width = x.size(1);", "[rows, width]", True),
+        ("int w = x.size(1);", "[rows, width]", None),
+        ("int width = x.size(-1);", "[..., width]", True),
+        ("int rows = x.size(0);", "[..., rows]", None),
+        ("TORCH_CHECK(x.dim() == 2);", "[rows, width]", True),
+        ("TORCH_CHECK(x.dim() == 3);", "[rows] or [a_b, rows, width]", True),
+        ("", "[rows, width]", None),
+    ],
+)
+def test_agreement_with_the_documented_shape(code: str, shape: str, agrees: bool | None) -> None:
+    found, _ = of(code, x=shape)
+    assert (found.agrees, found.contradictions) == (agrees, ())
+
+
+@pytest.mark.parametrize(
+    ("code", "shape", "reason"),
+    [
+        ("TORCH_CHECK(x.dim() == 3);", "[rows, width]", "2 dimensions are documented, 3 are demanded"),
+        ("int depth = x.size(2);", "[rows, width]", "dimension 2 of 2 documented ones is not there"),
+        (
+            "int width = x.size(0);",
+            "[rows, width]",
+            "width is documented as dimension 1, and dimension 0 as rows",
+        ),
+        ("TORCH_CHECK(x.size(1) == 4);", "[rows, 8]", "dimension 1 is documented as 8"),
+    ],
+)
+def test_a_comment_that_the_code_contradicts(code: str, shape: str, reason: str) -> None:
+    found, _ = of(code, x=shape)
+    assert found.agrees is False
+    assert [(c.reason, c.documented, c.line, c.documented_at.line) for c in found.contradictions] == [
+        (reason, shape, 4, 1)
+    ]
+
+
+def test_what_only_holds_on_a_condition_contradicts_nothing() -> None:
+    found, _ = of("if (n > 2) { TORCH_CHECK(x.dim() == 3); int width = x.size(0); }", x="[rows, width]")
+    assert (found.agrees, found.contradictions) == (None, ())
+    assert {fact.under for fact in found.derived_from} == {("n is greater than 2",)}
+
+
+def test_a_shape_beside_a_number() -> None:
+    text = "void f(torch::Tensor& x, torch::Tensor& y,\n       int64_t n  // [rows]\n) {}\n"
+    (wrong,) = parameters(text)["n"].contradictions
+    assert (wrong.documented, wrong.reason) == ("[rows]", "int64_t is one value")
+
+
+# -- layout ---------------------------------------------------------------------------------------------------
+
+KERNEL = "__global__ void k(float* a, int s) {}\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "layout"),
+    [
+        ("TORCH_CHECK(x.is_contiguous());", "must be contiguous"),
+        ("if (n > 1) { TORCH_CHECK(x.is_contiguous()); }", "must be contiguous where n is greater than 1"),
+        ("auto z = x.contiguous();", "made contiguous"),
+        (
+            "if (x.stride(-1) != 1) { x = x.contiguous(); }",
+            "made contiguous where the stride of x in the last dimension is not 1",
+        ),
+        ("TORCH_CHECK(x.stride(-1) == 1);", "the last dimension must have stride 1"),
+        ("TORCH_CHECK(dense_or_contiguous(x));", "must be what dense_or_contiguous demands"),
+        ("int s = x.stride(0);", "the stride of dimension 0 is read (s)"),
+        (
+            "int s = x.stride(0); k<<<1, 1>>>(x.data_ptr<float>(), s);",
+            "may be strided: the kernel gets the stride of dimension 0 (s)",
+        ),
+        (
+            "k<<<1, 1>>>(x.data_ptr<float>(), x.stride(1));",
+            "may be strided: the kernel gets the stride of dimension 1",
+        ),
+        ("k<<<1, 1>>>(x.data_ptr<float>(), 1);", "neither contiguity nor a stride is asked for"),
+        ("int d = x.size(0);", None),
+    ],
+)
+def test_what_is_asked_of_the_strides(code: str, layout: str | None) -> None:
+    found, other = of(code, head=KERNEL)
+    assert (found.layout, other.layout) == (layout, None)
+
+
+def test_the_line_that_says_so() -> None:
+    found, _ = of("\nTORCH_CHECK(x.is_contiguous());")
+    assert found.layout_line == 5
+
+
+@pytest.mark.parametrize(
+    ("type_text", "tensor"),
+    [
+        ("torch::Tensor&", True),
+        ("const std::optional<at::Tensor>&", True),
+        ("tvm::ffi::TensorView", True),
+        ("std::vector<torch::Tensor>", False),
+        ("at::TensorList", False),
+        ("int64_t", False),
+    ],
+)
+def test_what_is_one_tensor(type_text: str, tensor: bool) -> None:
+    assert is_tensor(type_text) is tensor
