@@ -17,7 +17,8 @@ from opwalker.model.walk import CaseFact, LaunchAttribute, NamedValue
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, changed, negated, parse_expression, print_expression, walk
 from opwalker.views.branches import Branches
-from opwalker.views.values import Found, Values
+from opwalker.views.value_facts import Found
+from opwalker.views.values import Values
 from opwalker.views.way import Way
 
 #: Cases of one extent that are told apart.

@@ -19,7 +19,8 @@ from opwalker.notation.cpp_expression import parse_expression, walk
 from opwalker.views.derived import derived_facts, with_derived
 from opwalker.views.layout import LayoutUse, layout_uses, verdict
 from opwalker.views.shapes import ShapeReader, documented, fields_of
-from opwalker.views.values import Found, Values
+from opwalker.views.value_facts import Found
+from opwalker.views.values import Values
 from opwalker.views.way import Way
 
 #: Functions on a walk whose bodies are read for shapes: those nearest to the host function.

@@ -9,8 +9,6 @@ branches becomes a choice (``c ? a : b``). Names that hold one size read from a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.template_heads import template_parameters
@@ -18,10 +16,10 @@ from opwalker.facts.cpp_body import argument_spans
 from opwalker.facts.cpp_brackets import match_bracket
 from opwalker.model.body import AssignFact, LocalFact, Span2
 from opwalker.model.cpp import Function
-from opwalker.notation.check_words import asked, dimension_of, rank_of, stride_of
 from opwalker.notation.cpp_expression import Expr, changed, parse_expression, print_expression, walk
 from opwalker.notation.cpp_expression import name as named
 from opwalker.views.branches import Branches
+from opwalker.views.value_facts import Call, Found, Known, is_size, passed_on
 
 #: Expressions larger than this stay names: a reader gains nothing.
 MAX_NODES = 48
@@ -36,37 +34,6 @@ _INTEGER_CAST = re.compile(
 #: Methods that give a tensor another shape in place.
 _RESHAPING = frozenset("squeeze_ unsqueeze_ transpose_ t_ resize_ swapaxes_ set_ as_strided_".split())
 _INTEGER_MADE = frozenset("int unsigned uint32_t int32_t int64_t uint64_t size_t".split())
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The call that a body is entered by: its arguments by parameter name, as the caller writes them, and where;
-    ``differing`` are parameters that several calls give different values, each with where it stands."""
-
-    values: Values
-    arguments: Mapping[str, Expr]
-    offset: int
-    differing: Mapping[str, tuple[tuple[Expr, int], ...]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Found:
-    """What was met on the way: names that were kept, with what they hold."""
-
-    kept: dict[str, str] = field(default_factory=dict)
-
-    def keep(self, text: str, value: str) -> bool:
-        """Keeps a name for a value; False where it already stands for another one."""
-        return self.kept.setdefault(text, value) == value
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the tree knows beyond one body: ``constant(name, body)`` gives the text of a constant's value,
-    ``takes_reference(function, position)`` whether a function may change what it is given there."""
-
-    constant: Callable[[str, Body], str | None] = lambda text, body: None
-    takes_reference: Callable[[str, int], bool] = lambda text, position: False
 
 
 class Values:
@@ -119,7 +86,7 @@ class Values:
     def keeps_shape(self, text: str, offset: int) -> bool:
         """Whether a tensor is, at an offset, of the shape that it was declared or passed with."""
         for assign in self.body.assigns.get(text, ()):
-            if assign.start < offset and _plain(parse_expression(self.body.text(assign.value))) != text:
+            if assign.start < offset and passed_on(parse_expression(self.body.text(assign.value))) != text:
                 return False
         return not any(
             call.receiver is not None
@@ -143,7 +110,7 @@ class Values:
             if call is not None and text in values._parameters and text in call.arguments:
                 if text in call.differing:
                     return values, text, offset
-                given = _plain(values._call.arguments[text])
+                given = passed_on(values._call.arguments[text])
                 if given is None:
                     return values, text, offset
                 values, text, offset = values._call.values, given, values._call.offset
@@ -153,7 +120,7 @@ class Values:
                 return values, text, offset
             inner = None
             if held and held.value and values.body.expanded.full[held.value[0]] not in "({":
-                inner = _plain(parse_expression(values.body.text(held.value)))
+                inner = passed_on(parse_expression(values.body.text(held.value)))
             if inner is None or inner == text:
                 return values, text, offset
             text, offset = inner, held.start
@@ -189,7 +156,7 @@ class Values:
         held = self._single(text, offset)
         if held is None or held.value is None or self.body.assigns.get(text):
             return False
-        return any(_is_size(node) for node in walk(parse_expression(self.body.text(held.value))))
+        return any(is_size(node) for node in walk(parse_expression(self.body.text(held.value))))
 
     def _own(self, text: str, offset: int, found: Found, steps: int) -> Expr | None:
         held = self._single(text, offset)
@@ -198,7 +165,7 @@ class Values:
     def _kept(self, text: str, value: Expr, found: Found) -> Expr:
         """The name itself where it holds a size or a value too large to show, otherwise the value."""
         shown = print_expression(value)
-        if _is_size(value) or value.kind == "ternary" or sum(1 for _ in walk(value)) > MAX_NODES or value.kind == "raw":
+        if is_size(value) or value.kind == "ternary" or sum(1 for _ in walk(value)) > MAX_NODES or value.kind == "raw":
             if found.keep(text, shown):
                 return named(text)
         return value
@@ -390,23 +357,3 @@ class Values:
                 if full[span[0] : span[1]] == text and self._known.takes_reference(call.simple, position):
                     return False
         return True
-
-
-def _plain(expr: Expr) -> str | None:
-    """A name that an expression only passes on: ``x``, ``*x``, ``x.value()``, ``std::move(x)``."""
-    if expr.kind == "unary" and expr.text in ("*", "&"):
-        return _plain(expr.parts[0])
-    if expr.kind == "call" and len(expr.parts) == 2 and expr.parts[0].kind == "name":
-        # `std::move(x)` and `torch::stable::contiguous(x)` give what they are given.
-        return _plain(expr.parts[1]) if expr.parts[0].simple in ("move", "contiguous") else None
-    if expr.kind == "call" and expr.parts[0].kind == "member" and expr.parts[0].simple in ("value", "contiguous"):
-        return _plain(expr.parts[0].parts[0]) if len(expr.parts) == 1 else None
-    return expr.text if expr.kind == "name" and re.fullmatch(r"\w+", expr.text) else None
-
-
-def _is_size(expr: Expr) -> bool:
-    """Whether a value is one size, stride, rank or count of a tensor, read as it is."""
-    if dimension_of(expr) or stride_of(expr) or rank_of(expr):
-        return True
-    found = asked(expr)
-    return bool(found and found[1] in ("numel", "element_size", "itemsize", "size", "stride") and len(found[2]) < 2)

@@ -15,7 +15,8 @@ from opwalker.model.cpp import Function, Variable
 from opwalker.model.reach import Reach
 from opwalker.model.walk import PathStep
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
-from opwalker.views.values import Call, Known, Values
+from opwalker.views.value_facts import Call, Known
+from opwalker.views.values import Values
 
 
 class Way:
