@@ -176,4 +176,3 @@ def _places(dimensions: Sequence[int | None]) -> str:
         return "the last dimension"
     texts = ["the last one" if d == -1 else str(d) for d in dimensions]
     return f"{'dimension' if len(texts) == 1 else 'dimensions'} {listed(texts, 'and')}"
-

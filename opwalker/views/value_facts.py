@@ -46,6 +46,9 @@ class Known:
     takes_reference: Callable[[str, int], bool] = lambda text, position: False
 
 
+NOTHING_KNOWN = Known()
+
+
 def passed_on(expr: Expr) -> str | None:
     """A name that an expression only passes on: ``x``, ``*x``, ``x.value()``, ``std::move(x)``."""
     if expr.kind == "unary" and expr.text in ("*", "&"):

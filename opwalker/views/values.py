@@ -19,7 +19,7 @@ from opwalker.model.cpp import Function
 from opwalker.notation.cpp_expression import Expr, changed, parse_expression, print_expression, walk
 from opwalker.notation.cpp_expression import name as named
 from opwalker.views.branches import Branches
-from opwalker.views.value_facts import Call, Found, Known, is_size, passed_on
+from opwalker.views.value_facts import NOTHING_KNOWN, Call, Found, Known, is_size, passed_on
 
 #: Expressions larger than this stay names: a reader gains nothing.
 MAX_NODES = 48
@@ -39,7 +39,7 @@ _INTEGER_MADE = frozenset("int unsigned uint32_t int32_t int64_t uint64_t size_t
 class Values:
     """The values of one body's names."""
 
-    def __init__(self, body: Body, call: Call | None = None, known: Known = Known()) -> None:
+    def __init__(self, body: Body, call: Call | None = None, known: Known = NOTHING_KNOWN) -> None:
         self.body = body
         self._call = call
         self._known = known

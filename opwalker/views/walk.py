@@ -176,9 +176,7 @@ class WalkView:
         body = unit.bodies.of(host, host.path)
         reach = unit.follower().follow(host, host.path)
         parameters = host_parameters(self._workbench, host, argument_names, wrapper)
-        base = Implementation(
-            certainty=certainty, host=read_host(self._workbench, host, body, parameters), **common
-        )
+        base = Implementation(certainty=certainty, host=read_host(self._workbench, host, body, parameters), **common)
         filled = self._filled(base, unit, reach, body, host.path)
         return filled, _gaps(reach), ownership_of(self._workbench, unit, reach, host.path)
 
