@@ -147,11 +147,11 @@ class Session:
 
         builds = self.builds
         named = plain(builds.architectures)
-        return self._read_for(AskedArchitectures(named, toolkit(self.options))) if named else builds
+        return self._read_for(AskedArchitectures(named, toolkit(self.options), assumed=True)) if named else builds
 
     def _read_for(self, cuda: AskedArchitectures | None) -> BuildFacts:
         """The build files for some architectures, or for all that they name."""
-        question = f"builds:{cuda.listed} {cuda.toolkit}" if cuda is not None else "builds"
+        question = f"builds:{cuda.listed} {cuda.toolkit} {cuda.assumed}" if cuda is not None else "builds"
         return self.kept(question, BuildFacts, lambda: self._read_builds(cuda), ("cmake", "toml", "py_builds"))
 
     def _read_builds(self, cuda: AskedArchitectures | None) -> BuildFacts:

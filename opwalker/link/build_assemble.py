@@ -207,12 +207,20 @@ class Assembly:
             return ()
         events = [e for e in self._files.get(f"{ROOT}/{path}", ()) if not excludes(e.guard, making.guard)]
         events.extend(making.of("options", "property"))
-        events.extend(e for e in self._folder if e.what == "folder-options" and _within(making.event, e))
+        if not self._cuda.assumed:
+            events.extend(e for e in self._folder if e.what == "folder-options" and _within(making.event, e))
         # A property that is set later takes the place of the one before.
         named = [[item.text for item in event.items] for event in making.of("architectures")][-1:]
-        return compiled_for(item.text for event in events for item in event.items) or (
-            architectures(named[0]) if named and named[0] else self._cuda.names
-        )
+        if any(
+            compiled_for([item.text]) and (without(event.guard, making.guard) or item.guard)
+            for event in events
+            for item in event.items
+        ):
+            return ()  # one that is there under a condition: the list is not known
+        told = compiled_for(item.text for event in events for item in event.items)
+        if not told and named and named[0]:
+            return architectures(named[0])
+        return told or (() if self._cuda.assumed else self._cuda.names)
 
     def _source_path(self, making: _Making, event: Event, item: Item) -> str | None:
         text = item.text

@@ -28,10 +28,12 @@ def architecture(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class AskedArchitectures:
-    """The architectures to build for, in canonical spelling, and the version of the toolkit (``13.0``)."""
+    """The architectures to build for, in canonical spelling, and the version of the toolkit (``13.0``). ``assumed``
+    where nobody has asked for them: then only what a build file says of a file or target itself counts for it."""
 
     names: tuple[str, ...]
     toolkit: str
+    assumed: bool = False
 
     @property
     def listed(self) -> str:

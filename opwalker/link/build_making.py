@@ -74,7 +74,7 @@ def make_target(run: Run, command: BuildCommand) -> None:
         else:
             sources.extend(argument.items)
     run.report("target", name, tuple(sources), kind)
-    if run.seeds.cuda is not None:
+    if run.seeds.cuda is not None and not run.seeds.cuda.assumed:
         run.report("architectures", name, run.lookup("CMAKE_CUDA_ARCHITECTURES") or ())
 
 

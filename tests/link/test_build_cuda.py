@@ -94,9 +94,11 @@ target_compile_options(_mini PRIVATE ${FLAGS})
 PATHS = ("bindings.cpp", "common.cu", "wide.cu", "late.cu")
 
 
-def built(files: dict[str, str], names: tuple[str, ...], toolkit: str = "13.0", paths: tuple = PATHS) -> BuildFacts:
+def built(
+    files: dict[str, str], names: tuple[str, ...], toolkit: str = "13.0", paths: tuple = PATHS, assumed=False
+) -> BuildFacts:
     read = {path: file for path, text in files.items() if (file := read_build_file(path, text)) is not None}
-    asked = AskedArchitectures(names, toolkit) if names else None
+    asked = AskedArchitectures(names, toolkit, assumed) if names else None
     return read_builds(read, [*files, *paths], None, asked)
 
 
@@ -178,6 +180,27 @@ def test_what_a_target_is_compiled_for(name: str) -> None:
     text, wanted = FIXED[name]
     facts = built({"CMakeLists.txt": f"project(mini LANGUAGES CUDA)\n{text}"}, ("10.0",))
     assert cuda_sources(facts) == {"common.cu": wanted}
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ({"CMakeLists.txt": CMAKE}, {"common.cu": ("8.0", "9.0"), "wide.cu": ()}),
+        ({"setup.py": "from torch.utils.cpp_extension import CUDAExtension\nfrom setuptools import setup\n"
+          "setup(ext_modules=[CUDAExtension('_m', ['common.cu'])])\n"}, {"common.cu": ()}),
+        ({"CMakeLists.txt": "project(m LANGUAGES CUDA)\nfind_package(Torch REQUIRED)\n"
+          "add_library(_m MODULE common.cu)\n"},
+         {"common.cu": ()}),
+        ({"CMakeLists.txt": "project(m LANGUAGES CUDA)\nset(F -gencode arch=compute_80,code=sm_80)\nif(LARGE)\n"
+          "list(APPEND F -gencode arch=compute_90,code=sm_90)\nendif()\nadd_library(_m MODULE common.cu)\n"
+          "target_compile_options(_m PRIVATE ${F})\n"}, {"common.cu": ()}),
+    ],
+    ids=["flags of files", "no flags", "flags of a folder", "a flag under a condition"],
+)  # fmt: skip
+def test_what_nobody_asked_for_is_not_said_of_files_without_flags(files, wanted) -> None:
+    facts = built(files, ("8.0", "9.0"), assumed=True)
+    found = cuda_sources(facts)
+    assert {path: found.get(path, ()) for path in wanted} == wanted
 
 
 @pytest.mark.parametrize("test", ["DEFINED ENV{TORCH_CUDA_ARCH_LIST}", '"$ENV{TORCH_CUDA_ARCH_LIST}" MATCHES "8.0"'])
