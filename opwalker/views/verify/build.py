@@ -72,8 +72,15 @@ def nvcc(architectures: Iterable[str]) -> Toolchain:
         flags += ["-gencode", f"arch=compute_{digits},code=sm_{digits}"]
     for folder in cpp_extension.include_paths():
         flags += ["-isystem", folder]
+    flags += ["-Xlinker", "--no-as-needed"]
+    for folder in cpp_extension.library_paths():
+        # torch opens its own libraries for itself alone: what is not named here is not found when the op is loaded.
+        flags += [f"-L{folder}", *(f"-l{name}" for name in _TORCH if (Path(folder) / f"lib{name}.so").exists())]
     return Toolchain((program, *flags), f"{_version(program)} torch {torch_version}", emulated=False)
 
+
+#: The libraries that hold torch's stable interface; one that a build of torch lacks is left out.
+_TORCH = ("torch_cpu", "torch_cuda")
 
 #: The headers that stand in for CUDA's and torch's.
 _EMULATION = Path(__file__).parent / "emulation"

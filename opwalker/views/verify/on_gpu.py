@@ -48,7 +48,9 @@ class GpuOp:
             try:
                 torch.ops.load_library(library)
             except OSError as error:
-                raise InputError(f"{library} cannot be loaded: {str(error).splitlines()[0]}") from error
+                # torch says that it could not; why stands in the error that it was raised from.
+                why = str(error.__cause__ or error).splitlines()[0]
+                raise InputError(f"{library} cannot be loaded: {why}") from error
         for name in names:
             namespace, _, op = name.partition("::")
             packet = getattr(getattr(torch.ops, namespace), op, None)
