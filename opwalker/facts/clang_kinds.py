@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+#: What a visitor answers: stop, go on beside, go on below.
+BREAK, CONTINUE, RECURSE = 0, 1, 2
+
 
 class Kinds:
     """The kinds of cursor that matter, by number."""
@@ -20,6 +23,7 @@ class Kinds:
         self.functions = ids(
             "FUNCTION_DECL", "CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION", "FUNCTION_TEMPLATE"
         )
+        self.method = cindex.CursorKind.CXX_METHOD.value
         self.named_scopes = ids("NAMESPACE") | self.classes
         self.call = cindex.CursorKind.CALL_EXPR.value
         self.names = ids("DECL_REF_EXPR", "MEMBER_REF_EXPR")

@@ -22,8 +22,8 @@ from opwalker.facts.workers import ended, processors
 from opwalker.facts.workers_job import Limits, settle
 from opwalker.model.clang import ClangUnit, UnitRequest
 
-#: Bounds of one unit. The largest of vLLM takes 10 seconds and 1.2 GB.
-LIMITS = Limits(seconds=120.0, memory=6 << 30)
+#: Bounds of one unit. All of torch's headers take 12 seconds and 1.3 GB on a machine that has nothing else to do.
+LIMITS = Limits(seconds=240.0, memory=6 << 30)
 
 #: How processes start; elsewhere forking is not safe.
 _START = "fork" if sys.platform == "linux" else "spawn"

@@ -127,7 +127,10 @@ class Opinion:
         if candidates:
             count = len({symbol for symbols in candidates for symbol in symbols})
             among = any(means(symbol, wanted) for symbols in candidates for symbol in symbols)
+            lacking = self._reading.lacking(rows[0][0].file)
             text = "it depends on template parameters, and nothing read here instantiates it"
+            if lacking:
+                text = "the types that decide it are not all known" + lacking
             if among:
                 text += "; " + (f"one of {count} candidates" if count > 1 else "the only candidate that clang has")
             return made.open(text)
