@@ -28,6 +28,9 @@ Progress = Callable[[int, int | None, str], None] | None
 Say = Callable[[str], None] | None
 T = TypeVar("T")
 
+#: Stands for the contents of all files but Python's, of which those count that say how something is built.
+NATIVE = ("py_builds",)
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -112,6 +115,7 @@ class Session:
         told = (lambda stage, done, total: progress(done, total, stage)) if progress else None
         self.report = index(self.root, self.store, jobs=options.jobs, progress=told)
         self._states: dict[tuple[str, ...], str] = {}
+        self._python_read = False
         self.producers = registry.producers(registry.REGISTRY)
         self.source = SourceInfo(self.root.name, self.root.version, self.root.revision)
 
@@ -133,7 +137,7 @@ class Session:
             else build_view(builds, gates=self._gates),
             self.options.build,
             self.options.defines,
-            self.kept,
+            self.kept_native,
         )
 
     @functools.cached_property
@@ -159,7 +163,7 @@ class Session:
         from opwalker.views.build_side import read_build_facts
 
         hinted = set(self.store.paths_with("py_builds"))
-        return read_build_facts(self.known, self.text, lambda path: is_setup_script(path) or path in hinted, cuda=cuda)
+        return read_build_facts(self.known, self._text, lambda path: is_setup_script(path) or path in hinted, cuda=cuda)
 
     @functools.cached_property
     def light(self):
@@ -175,6 +179,11 @@ class Session:
 
     def text(self, path: str) -> str:
         """A file's text, as the source stage reads it."""
+        if path in self.known and self.known[path][2] == "python":
+            self._python_read = True
+        return self._text(path)
+
+    def _text(self, path: str) -> str:
         from opwalker.source.read import read
 
         row = self.known.get(path)
@@ -193,14 +202,29 @@ class Session:
     ) -> T:
         """The answer to a question, from the store when nothing that it depends on has changed: files in ``languages``
         (or with a name of that kind, and which files there are), or every file; or what ``state`` stands for."""
-        # The folder is part of the key as little as the time is: only what was read and what read it.
-        about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
-        key = f"{question}|{about}|{state or self._state(languages)}"
+        key = self._key(question, state or self._state(languages))
         found = self.recall(key, kind)
         if found is None:
             found = answer()
             self.keep(key, found)
         return found
+
+    def kept_native(self, question: str, kind: type[T], answer: Callable[[], T]) -> T:
+        """The answer to a question that Python has no say in, but for what it says of builds: it holds until another
+        file changes. Where Python texts have been read on the way, it is kept for the whole tree as it is."""
+        native, whole = self._key(question, self._state(NATIVE)), self._key(question, self._state(()))
+        found = self.recall(native, kind)
+        if found is None:
+            found = self.recall(whole, kind)
+        if found is None:
+            found = answer()
+            self.keep(whole if self._python_read else native, found)
+        return found
+
+    def _key(self, question: str, state: str) -> str:
+        # The folder is part of the key as little as the time is: only what was read and what read it.
+        about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
+        return f"{question}|{about}|{state}"
 
     def recall(self, key: str, kind: type[T]) -> T | None:
         """What this program's code has kept under a key, which says all that the answer depends on; or None."""
@@ -225,11 +249,18 @@ class Session:
         if not languages:
             return self.store.tree_digest()
         if languages not in self._states:
+            from opwalker.facts.build_files import is_setup_script
+
             state = hashlib.blake2b(digest_size=16)
+            all_but = "python" if languages is NATIVE else None
             named = {path for kind in languages for path in self.store.paths_with(kind)}
-            for path, row in sorted(self.known.items()):
-                counts = row[2] in languages or path in named
-                state.update(f"{path}:{row[3] if counts else ''};".encode("utf-8", "surrogateescape"))
+            if "py_builds" in languages:
+                named.update(path for path in self.known if is_setup_script(path))
+            rows = (
+                f"{path}:{row[3]};" if row[2] in languages or path in named or (all_but and row[2] != all_but) else path
+                for path, row in sorted(self.known.items())
+            )
+            state.update("\n".join(rows).encode("utf-8", "surrogateescape"))
             self._states[languages] = state.hexdigest()
         return self._states[languages]
 
@@ -257,20 +288,47 @@ class Session:
     @functools.cached_property
     def view(self):
         """The ops of the tree, each worked out when asked for."""
+        from opwalker.views.joined import JoinedOps
+
+        return JoinedOps(_KeptOps(self), self.python)
+
+    @functools.cached_property
+    def native(self):
+        """The ops that C++ registers."""
         from opwalker.views.ops import OpsView
 
-        return OpsView(self.workbench, self.python)
+        return OpsView(self.workbench)
 
     def ops(self) -> OpsTable:
         """All ops of the tree."""
         return self.kept("ops", OpsTable, self._read_ops)
 
     def _read_ops(self) -> OpsTable:
-        return OpsTable(*self.view.build())
+        from opwalker.views.joined import JoinedOps
+
+        ops = JoinedOps(self.native, self.python).all()
+        return OpsTable(ops, tuple(dict.fromkeys((*self.native.gaps(), *self.python.gaps))))
 
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()
+
+
+class _KeptOps:
+    """The ops that C++ registers, as they were kept for as long as no file of C++ has changed."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all of them."""
+        return self._session.kept_native("names", tuple[str, ...], lambda: self._session.native.names())
+
+    def op(self, name: str) -> Op | None:
+        """One op by its full name."""
+        if name not in self.names():
+            return None
+        return self._session.kept_native(f"op:{name}", Op, lambda: self._session.native.op(name))
 
 
 def asked(options: Options, progress: Progress, say: Say, answer: Callable[[Session], T]) -> T:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from opwalker.model.notes import Note
     from opwalker.model.verify import VerifyReport
     from opwalker.views.diff import Version
+    from opwalker.views.joined import NativeSide
     from opwalker.views.verify.plan import Known, Plan
 
     #: Reads a file of the source by its path.
@@ -119,26 +120,36 @@ def _with_clang(session: Session, found: Walk) -> Walk:
 
 
 def _walk(session: Session, name: str) -> Walk:
-    from opwalker.views.entries import EntryView
+    from opwalker.views.joined import joined_walk
     from opwalker.views.names import find_op
-    from opwalker.views.walk import WalkView
 
-    view = None
-    if name in session.workbench.index.paths:
-        view = EntryView(session.workbench, session.source).walk(name)
-    op = None if view else find_op(session.view.names(), name, session.options.build, session.view.op)
+    build = session.options.build
+    op = None if name in session.known else find_op(session.view.names(), name, build, session.view.op)
     if op is None:
-        view = view or EntryView(session.workbench, session.source).walk(name)
+        from opwalker.views.entries import EntryView
+
+        view = EntryView(session.workbench, session.source).walk(name)
         if view is None:
             raise _not_found(session, name)
         return view
-    base = op.name.split(".", 1)[0] if "::" in op.name else op.name
-    found = WalkView(session.workbench, session.source).walk(op, session.python.callers.get(base, ()))
+    found = joined_walk(session.source, build, op, _native(session, op), session.view.callers(op))
     builds = {build for one in (*op.defs, *op.impls) for build in one.builds or ()}
     if builds and session.options.build not in builds:
         note = f"no {session.options.build} build registers this op; shown as the build for {', '.join(sorted(builds))}"
         return replace(found, notes=(*found.notes, note))
     return found
+
+
+def _native(session: Session, op: Op) -> NativeSide:
+    """What becomes of an op in C++: kept for as long as no file of C++ changes."""
+    from opwalker.views.joined import NativeSide
+
+    def follow() -> NativeSide:
+        from opwalker.views.walk import WalkView
+
+        return WalkView(session.workbench, session.source).native(op)
+
+    return session.kept_native(f"native:{op.name}:{op.schema}", NativeSide, follow)
 
 
 def _not_found(session: Session, name: str) -> InputError:

@@ -26,6 +26,11 @@ from opwalker.model.cpp import Function, Parameter
 Keep = Callable[[str, Any, Callable[[], Any]], Any]
 
 
+def at_once(question: str, kind: Any, read: Callable[[], Any]) -> Any:
+    """A ``Keep`` that knows no answer."""
+    return read()
+
+
 @dataclass(frozen=True, slots=True)
 class BuildView:
     """What is known of the builds of a tree.
@@ -80,7 +85,7 @@ class Unit:
 
 
 class Workbench:
-    """A tree with everything that reads it. ``keep`` may answer a question from an earlier run."""
+    """A tree with everything that reads it. ``keep`` may answer a question of the C++ side from an earlier run."""
 
     def __init__(
         self,
@@ -88,7 +93,7 @@ class Workbench:
         builds: BuildView,
         build: str = "cuda",
         asked: Sequence[tuple[str, str | None]] = (),
-        keep: Keep = lambda question, kind, read: read(),
+        keep: Keep = at_once,
     ) -> None:
         self.index = index
         self.builds = builds
@@ -97,7 +102,7 @@ class Workbench:
         self._asked = tuple(asked)
         self._units: dict[str, Unit] = {}
         self._bindings: Bindings | None = None
-        self._keep = keep
+        self.keep = keep
         self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
         index.parameters = self._parameters
@@ -115,7 +120,7 @@ class Workbench:
         def read() -> tuple[MadeFile, ...]:
             return read_made(self.index, self.files, unit.macros, unit.preprocessor, instantiations=True)
 
-        for made in self._keep("instantiations", tuple[MadeFile, ...], read):
+        for made in self.keep("instantiations", tuple[MadeFile, ...], read):
             self.index.add_functions(made.path, made.functions)
 
     def _scope_name(self, path: str, name: str, offset: int) -> str | None:
@@ -149,7 +154,7 @@ class Workbench:
         if self._bindings is None:
             unit = self.unit()
             reader = BindingReader(self.index, self.files, unit.macros, unit.preprocessor, self.builds.names_of)
-            self._bindings = self._keep("bindings", Bindings, reader.read)
+            self._bindings = self.keep("bindings", Bindings, reader.read)
         return self._bindings
 
     def absent(self, path: str) -> str | None:

@@ -7,9 +7,10 @@ fakes), as ``Op``s without a definition; and the gaps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from opwalker.link.python_attach import PythonRegistrations
 from opwalker.link.python_flow import Context, Flow, Found
 from opwalker.link.python_graph import Graph
 from opwalker.link.python_results import op_names
@@ -30,18 +31,6 @@ from opwalker.link.python_values import (
 )
 from opwalker.model.python import PyFunction
 from opwalker.model.walk import Gap, HostRef, Op, OpDef, OpImpl, PythonRef, Span
-
-
-@dataclass(frozen=True, slots=True)
-class PythonRegistrations:
-    """``ops`` by name: those with ``defs`` are defined in Python, the others only get something attached.
-
-    ``functions`` tells which function stands behind an op: ``((file, qualname), op name)``.
-    """
-
-    ops: tuple[Op, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-    functions: tuple[tuple[tuple[str, str], str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,32 +120,6 @@ def registrations(files: Mapping[str, FileRegistrations]) -> PythonRegistrations
     return PythonRegistrations(
         tuple(_finished(name, ops[name]) for name in sorted(ops)), tuple(gaps), tuple(sorted(functions))
     )
-
-
-def attach(ops: Iterable[Op], python: PythonRegistrations) -> tuple[Op, ...]:
-    """``ops`` with what Python adds to them, and the ops that only Python defines, by name.
-
-    An op of the dispatcher is the same whichever language registers it; other kinds of binding are left alone.
-    """
-    known = {op.name: op for op in python.ops}
-    merged: list[Op] = []
-    for op in ops:
-        other = known.get(op.name) if op.kind in ("torch_library", "aten") else None
-        if other is None:
-            merged.append(op)
-            continue
-        known.pop(op.name)
-        merged.append(
-            replace(
-                op,
-                schema=op.schema or other.schema,
-                defs=op.defs + other.defs,
-                impls=op.impls + other.impls,
-                fake=op.fake + other.fake,
-            )
-        )
-    merged += [op for op in known.values() if op.defs or op.impls]
-    return tuple(sorted(merged, key=lambda op: (op.name, op.kind)))
 
 
 def _finished(name: str, op: _Op) -> Op:

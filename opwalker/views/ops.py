@@ -1,22 +1,20 @@
-"""Every op of a tree: definitions and implementations of one name joined, whatever binding they came by.
+"""Every op that C++ registers: definitions and implementations of one name joined, whatever binding they came by.
 
-In: bindings read from C++, registrations read from Python. Out: ``Op`` values sorted by name, and gaps.
+In: bindings read from C++. Out: ``Op`` values by name, and gaps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
 from opwalker.model.binding import Binding
-from opwalker.model.walk import Argument, Gap, HostRef, Op, OpDef, OpImpl, PythonRef, Span
+from opwalker.model.walk import Gap, HostRef, Op, OpDef, OpImpl, Span
 from opwalker.notation.condition_parse import parse_condition
 from opwalker.notation.condition_terms import condition_text
 from opwalker.notation.op_schema import SchemaError, arguments_of, parse_schema, returns_of
 from opwalker.notation.schema_text import normalise_schema_text
-from opwalker.views.python_side import PythonSide
 
 
 def shown_condition(terms: Sequence[str]) -> str | None:
@@ -30,11 +28,10 @@ def _joined_name(name: str) -> str:
 
 
 class OpsView:
-    """Joins bindings into ops."""
+    """Joins bindings into ops. What Python adds, ``views.joined`` says."""
 
-    def __init__(self, workbench: Workbench, python: PythonSide) -> None:
+    def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
-        self._python = python
         self._gaps: list[Gap] = []
         self._by_name: dict[str, list[Binding]] = {}
         for binding in workbench.bindings().bindings:
@@ -42,43 +39,16 @@ class OpsView:
 
     def names(self) -> tuple[str, ...]:
         """The names of all ops, without working any of them out."""
-        made = (op.name for op in self._python.ops if op.defs or op.impls)
-        return tuple(sorted({*self._by_name, *made}))
+        return tuple(sorted(self._by_name))
 
-    def op(self, name: str) -> Op:
-        """One op by its full name."""
-        own = [self._op(name, self._by_name[name])] if name in self._by_name else []
-        return self._called(self._attached(own, tuple(op for op in self._python.ops if op.name == name))[0])
+    def op(self, name: str) -> Op | None:
+        """One op by its full name; None where C++ registers nothing of that name."""
+        found = self._by_name.get(name)
+        return self._op(name, found) if found else None
 
-    def build(self) -> tuple[tuple[Op, ...], tuple[Gap, ...]]:
-        """All ops and all gaps, in a stable order."""
-        ops = [self._op(name, found) for name, found in self._by_name.items()]
-        joined = [self._called(op) for op in self._attached(ops, self._python.ops)]
-        gaps = dict.fromkeys((*self._workbench.bindings().gaps, *self._gaps, *self._python.gaps))
-        return tuple(sorted(joined, key=lambda op: op.name)), tuple(gaps)
-
-    @staticmethod
-    def _attached(own: list[Op], python: tuple[Op, ...]) -> Sequence[Op]:
-        """Ops with what Python adds to them, and those that only Python defines."""
-        if not python:
-            return own
-        from opwalker.link.python_register import PythonRegistrations, attach
-
-        return attach(own, PythonRegistrations(python))
-
-    def _called(self, op: Op) -> Op:
-        """An op with the functions that call it: those of its overload where the call says one."""
-        base = op.name.split(".", 1)[0] if "::" in op.name else op.name
-        calls = [c for c in self._python.callers.get(base, ()) if c.depth == 0]
-        overload = op.name[len(base) + 1 :]
-        exact = [c for c in calls if overload and (c.callee or "").endswith(f".{overload}")]
-        python = tuple(PythonRef(c.file, c.line, c.function) for c in exact or calls)
-        return replace(
-            op,
-            python=tuple(dict.fromkeys((*op.python, *python))),
-            arguments=op.arguments or _arguments(op.schema),
-            returns=op.returns,
-        )
+    def gaps(self) -> tuple[Gap, ...]:
+        """What was met so far that could not be read."""
+        return tuple(dict.fromkeys((*self._workbench.bindings().gaps, *self._gaps)))
 
     def _op(self, name: str, bindings: list[Binding]) -> Op:
         # Where builds define the op differently, the build that was asked for speaks first.
@@ -181,16 +151,6 @@ class OpsView:
         if not hosts:
             return None
         return signature_text(hosts[0])
-
-
-def _arguments(schema: str | None) -> tuple[Argument, ...]:
-    """The arguments of a schema that Python gave; none where it cannot be parsed."""
-    if schema is None:
-        return ()
-    try:
-        return arguments_of(parse_schema(schema))
-    except SchemaError:
-        return ()
 
 
 def signature_text(candidate: Candidate) -> str:

@@ -34,6 +34,7 @@ from opwalker.model.walk import (
 from opwalker.views.axes import axes_of
 from opwalker.views.dispatch import dispatches
 from opwalker.views.host import body_facts, read_host
+from opwalker.views.joined import NativeSide, joined_walk
 from opwalker.views.kernel import read_kernel
 from opwalker.views.launch_values import configuration
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
@@ -57,6 +58,10 @@ class WalkView:
     def walk(self, op: Op, callers: tuple[PythonRef, ...] = (), build: str | None = None) -> Walk:
         """The whole walk of an op, or what one build has of it. ``callers`` are its calls in Python, over all
         levels."""
+        return joined_walk(self._source, self._workbench.build, op, self.native(op, build), callers)
+
+    def native(self, op: Op, build: str | None = None) -> NativeSide:
+        """What C++ registers for an op, followed."""
         bindings = [b for b in self._workbench.bindings().bindings if b.role == "impl" and b.name == op.name]
         self._callers = callers or op.python
         gaps: dict[Gap, None] = {}
@@ -72,44 +77,7 @@ class WalkView:
                 implementations.append(implementation)
                 gaps.update(dict.fromkeys(found))
                 owned = joined_ownership(owned, held)
-        for impl in op.impls:
-            if impl.file.endswith(".py"):
-                implementations.append(self._python_implementation(impl))
-        implementations = list(dict.fromkeys(implementations))
-        implementations.sort(key=lambda i: (not (i.builds is None or self._workbench.build in i.builds), i.python))
-        notes: list[str] = []
-        if not implementations:
-            where = op.defs[0] if op.defs else None
-            span = Span(where.file, where.line, where.line) if where else None
-            reason = f"nothing in the source implements {op.name}" if absent is None else absent
-            gaps[Gap("no-implementation" if absent is None else "not-built", span, reason)] = None
-        elif all(i.python for i in implementations):
-            notes.append("the walk ends in Python: no kernel of the source is registered for this op")
-        return Walk(
-            source=self._source,
-            op=op,
-            python=callers or op.python,
-            implementations=tuple(implementations),
-            ownership=owned,
-            gaps=tuple(gaps),
-            notes=tuple(notes),
-        )
-
-    def _python_implementation(self, impl) -> Implementation:
-        host = None
-        if impl.host is not None:
-            host = Host(impl.function or "", impl.host.file, impl.host.line, impl.host.end_line)
-        place = impl.host or impl
-        return Implementation(
-            impl.key,
-            impl.certainty,
-            host,
-            builds=impl.builds,
-            condition=impl.condition,
-            registered_at=Span(impl.file, impl.line, impl.line),
-            python=True,
-            terminals=(Terminal("host", f"Python function {impl.function}", place.file, place.line),),
-        )
+        return NativeSide(tuple(dict.fromkeys(implementations)), tuple(gaps), owned, absent)
 
     def _implementations(self, op: Op, binding: Binding) -> list[tuple[Implementation, list[Gap], Ownership]]:
         workbench = self._workbench

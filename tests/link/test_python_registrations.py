@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from opwalker.link.python_register import attach
+from opwalker.link.python_attach import attach
 from opwalker.model.walk import Op, OpDef, Span
 from tests.python_trees import Tree
 

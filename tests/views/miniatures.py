@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from opwalker.expand.workbench import Workbench
 from opwalker.model.walk import Gap, Implementation, Op, SourceInfo, Walk
+from opwalker.views.joined import JoinedOps
 from opwalker.views.ops import OpsView
 from opwalker.views.python_side import PythonSide
 from opwalker.views.walk import WalkView
@@ -90,7 +91,8 @@ def line_of(text: str, piece: str) -> int:
 def ops_of(files: str | Mapping[str, str], **settings) -> tuple[dict[str, Op], tuple[Gap, ...], Workbench]:
     """Ops by name, the gaps met while they were read, and the workbench."""
     bench = tree({"a.cu": files} if isinstance(files, str) else files, **settings)
-    ops, gaps = OpsView(bench, NO_PYTHON).build()
+    native = OpsView(bench)
+    ops, gaps = JoinedOps(native, NO_PYTHON).all(), native.gaps()
     return {op.name: op for op in ops}, gaps, bench
 
 

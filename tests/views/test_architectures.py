@@ -6,6 +6,7 @@ from opwalker.expand.workbench import Workbench
 from opwalker.model.walk import KernelEntry
 from opwalker.views.build_side import build_view
 from opwalker.views.kernels import list_kernels
+from opwalker.views.joined import JoinedOps
 from opwalker.views.ops import OpsView
 from opwalker.views.walk import WalkView
 from tests.link.test_build_cuda import CMAKE, built
@@ -60,7 +61,7 @@ def bench(*names: str) -> Workbench:
 
 
 def kernels(made: Workbench) -> dict[str, KernelEntry]:
-    ops, _ = OpsView(made, NO_PYTHON).build()
+    ops = JoinedOps(OpsView(made), NO_PYTHON).all()
     return {k.name: k for k in list_kernels(made, SOURCE, ops, None).kernels}
 
 
@@ -87,7 +88,7 @@ def test_the_architectures_of_a_kernel() -> None:
 
 def test_ops_of_files_and_conditions_that_fall_away() -> None:
     made = bench("8.0")
-    ops = {op.name: op for op in OpsView(made, NO_PYTHON).build()[0]}
+    ops = {op.name: op for op in JoinedOps(OpsView(made), NO_PYTHON).all()}
     assert [d.builds for d in ops["mini::extra"].defs] == [()]
     assert [i.builds for i in ops["mini::wide"].impls] == [()]
     assert [i.builds for i in ops["mini::plain"].impls] == [("cuda",)]
@@ -102,7 +103,7 @@ def test_ops_of_files_and_conditions_that_fall_away() -> None:
 def test_device_code_is_read_for_the_architectures_asked_for() -> None:
     def barriers(*names: str) -> list[str]:
         made = bench(*names)
-        ops = {op.name: op for op in OpsView(made, NO_PYTHON).build()[0]}
+        ops = {op.name: op for op in JoinedOps(OpsView(made), NO_PYTHON).all()}
         (one,) = WalkView(made, SOURCE).walk(ops["mini::plain"]).implementations
         return [b.call for k in one.kernels if k.name == "tile_kernel" for b in k.barriers]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from opwalker.model.walk import SourceInfo
+from opwalker.views.joined import JoinedOps
 from opwalker.views.names import foreign_imports
 from opwalker.views.ops import OpsView
 from opwalker.views.python_side import PythonSide
@@ -17,7 +18,8 @@ def ops(files, **settings):
     if isinstance(files, str):
         files = {"a.cu": files}
     bench = tree(files, **settings)
-    return bench, *OpsView(bench, PythonSide((), (), {})).build()
+    native = OpsView(bench)
+    return bench, JoinedOps(native, PythonSide((), (), {})).all(), native.gaps()
 
 
 def walk(files, name, **settings):

@@ -1,0 +1,158 @@
+"""C++ and Python together: every op with what either says of it, and a walk through both.
+
+In: ops and what becomes of them as C++ has it, and ``PythonSide``. Out: ``Op`` and ``Walk`` values. No file is looked
+at here, so that an edit of a Python file costs no reading of C++.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from opwalker.link.python_attach import PythonRegistrations, attach
+from opwalker.model.walk import (
+    Argument,
+    Gap,
+    Host,
+    Implementation,
+    Op,
+    OpImpl,
+    Ownership,
+    PythonRef,
+    SourceInfo,
+    Span,
+    Terminal,
+    Walk,
+)
+from opwalker.views.python_side import PythonSide
+
+
+class NativeOps(Protocol):
+    """The ops that C++ registers: ``op`` is None for other names."""
+
+    def names(self) -> tuple[str, ...]: ...
+
+    def op(self, name: str) -> Op | None: ...
+
+
+class JoinedOps:
+    """Every op of a tree, each worked out when asked for."""
+
+    def __init__(self, native: NativeOps, python: PythonSide) -> None:
+        self._native = native
+        self._python = python
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all ops, without working any of them out."""
+        made = (op.name for op in self._python.ops if op.defs or op.impls)
+        return tuple(sorted({*self._native.names(), *made}))
+
+    def op(self, name: str) -> Op:
+        """One op by its full name."""
+        own = self._native.op(name)
+        python = tuple(op for op in self._python.ops if op.name == name)
+        return self._called(_attached([own] if own is not None else [], python)[0])
+
+    def all(self) -> tuple[Op, ...]:
+        """Every op, by name."""
+        own = [op for name in self._native.names() if (op := self._native.op(name)) is not None]
+        joined = [self._called(op) for op in _attached(own, self._python.ops)]
+        return tuple(sorted(joined, key=lambda op: op.name))
+
+    def callers(self, op: Op) -> tuple[PythonRef, ...]:
+        """The calls of an op in Python, over all levels."""
+        return self._python.callers.get(_base(op.name), ())
+
+    def _called(self, op: Op) -> Op:
+        """An op with the functions that call it: those of its overload where the call says one."""
+        calls = [c for c in self.callers(op) if c.depth == 0]
+        overload = op.name[len(_base(op.name)) + 1 :]
+        exact = [c for c in calls if overload and (c.callee or "").endswith(f".{overload}")]
+        python = tuple(PythonRef(c.file, c.line, c.function) for c in exact or calls)
+        return replace(
+            op,
+            python=tuple(dict.fromkeys((*op.python, *python))),
+            arguments=op.arguments or _arguments(op.schema),
+            returns=op.returns,
+        )
+
+
+def _base(name: str) -> str:
+    """An op's name without the overload."""
+    return name.split(".", 1)[0] if "::" in name else name
+
+
+def _attached(own: list[Op], python: tuple[Op, ...]) -> Sequence[Op]:
+    """Ops with what Python adds to them, and those that only Python defines."""
+    return attach(own, PythonRegistrations(python)) if python else own
+
+
+def _arguments(schema: str | None) -> tuple[Argument, ...]:
+    """The arguments of a schema that Python gave; none where it cannot be parsed."""
+    if schema is None:
+        return ()
+    from opwalker.notation.op_schema import SchemaError, arguments_of, parse_schema
+
+    try:
+        return arguments_of(parse_schema(schema))
+    except SchemaError:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class NativeSide:
+    """What becomes of an op in C++: it depends on the op's name, its schema and C++ files alone. ``absent`` says why a
+    file with an implementation is not compiled."""
+
+    implementations: tuple[Implementation, ...]
+    gaps: tuple[Gap, ...]
+    ownership: Ownership
+    absent: str | None = None
+
+
+def joined_walk(
+    source: SourceInfo, build: str, op: Op, native: NativeSide, callers: tuple[PythonRef, ...] = ()
+) -> Walk:
+    """The whole walk of an op: ``native`` is what becomes of it in C++, ``callers`` are its calls in Python."""
+    implementations = list(native.implementations)
+    gaps = dict.fromkeys(native.gaps)
+    for impl in op.impls:
+        if impl.file.endswith(".py"):
+            implementations.append(_python_implementation(impl))
+    implementations = list(dict.fromkeys(implementations))
+    implementations.sort(key=lambda i: (not (i.builds is None or build in i.builds), i.python))
+    notes: list[str] = []
+    if not implementations:
+        where = op.defs[0] if op.defs else None
+        span = Span(where.file, where.line, where.line) if where else None
+        reason = native.absent or f"nothing in the source implements {op.name}"
+        gaps[Gap("not-built" if native.absent else "no-implementation", span, reason)] = None
+    elif all(i.python for i in implementations):
+        notes.append("the walk ends in Python: no kernel of the source is registered for this op")
+    return Walk(
+        source=source,
+        op=op,
+        python=callers or op.python,
+        implementations=tuple(implementations),
+        ownership=native.ownership,
+        gaps=tuple(gaps),
+        notes=tuple(notes),
+    )
+
+
+def _python_implementation(impl: OpImpl) -> Implementation:
+    host = None
+    if impl.host is not None:
+        host = Host(impl.function or "", impl.host.file, impl.host.line, impl.host.end_line)
+    place = impl.host or impl
+    return Implementation(
+        impl.key,
+        impl.certainty,
+        host,
+        builds=impl.builds,
+        condition=impl.condition,
+        registered_at=Span(impl.file, impl.line, impl.line),
+        python=True,
+        terminals=(Terminal("host", f"Python function {impl.function}", place.file, place.line),),
+    )
