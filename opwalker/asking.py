@@ -163,7 +163,11 @@ class Session:
         from opwalker.views.build_side import read_build_facts
 
         hinted = set(self.store.paths_with("py_builds"))
-        return read_build_facts(self.known, self._text, lambda path: is_setup_script(path) or path in hinted, cuda=cuda)
+
+        def counts(path: str) -> bool:
+            return is_setup_script(path) or path in hinted
+
+        return read_build_facts(self.known, self.text_in_key, counts, cuda=cuda)
 
     @functools.cached_property
     def light(self):
@@ -181,9 +185,10 @@ class Session:
         """A file's text, as the source stage reads it."""
         if path in self.known and self.known[path][2] == "python":
             self._python_read = True
-        return self._text(path)
+        return self.text_in_key(path)
 
-    def _text(self, path: str) -> str:
+    def text_in_key(self, path: str) -> str:
+        """A file's text, for those in whose key it counts whatever they take from it."""
         from opwalker.source.read import read
 
         row = self.known.get(path)

@@ -141,15 +141,19 @@ def _walk(session: Session, name: str) -> Walk:
 
 
 def _native(session: Session, op: Op) -> NativeSide:
-    """What becomes of an op in C++: kept for as long as no file of C++ changes."""
+    """What becomes of an op in C++: kept for as long as no file of C++ changes, nor what its wrappers say of shapes."""
     from opwalker.views.joined import NativeSide
+    from opwalker.views.wrapper_shapes import wrappers_say
+
+    wrapper = wrappers_say(op, session.view.callers(op) or op.python, session.text_in_key)
+    said = msgspec.msgpack.encode(wrapper).hex() if wrapper else ""
 
     def follow() -> NativeSide:
         from opwalker.views.walk import WalkView
 
-        return WalkView(session.workbench, session.source).native(op)
+        return WalkView(session.workbench, session.source).native(op, wrapper)
 
-    return session.kept_native(f"native:{op.name}:{op.schema}", NativeSide, follow)
+    return session.kept_native(f"native:{op.name}:{op.schema}:{said}", NativeSide, follow)
 
 
 def _not_found(session: Session, name: str) -> InputError:

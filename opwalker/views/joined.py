@@ -102,8 +102,8 @@ def _arguments(schema: str | None) -> tuple[Argument, ...]:
 
 @dataclass(frozen=True, slots=True)
 class NativeSide:
-    """What becomes of an op in C++: it depends on the op's name, its schema and C++ files alone. ``absent`` says why a
-    file with an implementation is not compiled."""
+    """What becomes of an op in C++: it depends on the op's name and schema, on what its wrappers say of shapes, and on
+    files of C++. ``absent`` says why a file with an implementation is not compiled."""
 
     implementations: tuple[Implementation, ...]
     gaps: tuple[Gap, ...]

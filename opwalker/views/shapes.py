@@ -15,6 +15,7 @@ from opwalker.expand.resolve import Candidate, visible
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import Function
 from opwalker.model.walk import ShapeSource, Span
+from opwalker.views.shape_sources import named_sources
 
 _COMMENT = re.compile(r"//([^\n]*)|/\*([\s\S]*?)\*/")
 _COMMENT_LINE = re.compile(r"\s*(?://|\*|/\*)")
@@ -159,16 +160,3 @@ class ShapeReader:
         body = function.body_start or len(source)
         line_end = newline if newline >= 0 else len(source)
         return max(close, min(line_end, body if body > close else line_end))
-
-
-def named_sources(text: str, path: str, line: int, kind: str) -> dict[str, ShapeSource]:
-    """The shapes that a comment or docstring gives to names; ``line`` is that of its first line."""
-    from opwalker.notation.shape_comment import named_shapes
-
-    out: dict[str, ShapeSource] = {}
-    for number, one in enumerate(text.split("\n"), start=line):
-        for name, shape in named_shapes(one):
-            if shape.alternatives:
-                found = ShapeSource(kind, shape.alternatives, shape.text, Span(path, number, number))
-                out.setdefault(name, found)
-    return out

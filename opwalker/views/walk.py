@@ -42,7 +42,7 @@ from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
 from opwalker.views.shapes import NO_WRAPPER
 from opwalker.views.way import Way
-from opwalker.views.wrapper_shapes import wrapper_shapes
+from opwalker.views.wrapper_shapes import wrappers_say
 
 
 class WalkView:
@@ -51,19 +51,18 @@ class WalkView:
     def __init__(self, workbench: Workbench, source: SourceInfo) -> None:
         self._workbench = workbench
         self._source = source
-        self._callers: tuple[PythonRef, ...] = ()
         #: Functions that any walk so far has entered, by file and place.
         self.entered: set[tuple[str, int]] = set()
 
     def walk(self, op: Op, callers: tuple[PythonRef, ...] = (), build: str | None = None) -> Walk:
         """The whole walk of an op, or what one build has of it. ``callers`` are its calls in Python, over all
         levels."""
-        return joined_walk(self._source, self._workbench.build, op, self.native(op, build), callers)
+        wrapper = wrappers_say(op, callers or op.python, self._workbench.index.store.text)
+        return joined_walk(self._source, self._workbench.build, op, self.native(op, wrapper, build), callers)
 
-    def native(self, op: Op, build: str | None = None) -> NativeSide:
-        """What C++ registers for an op, followed."""
+    def native(self, op: Op, wrapper: Mapping[str, ShapeSource] = NO_WRAPPER, build: str | None = None) -> NativeSide:
+        """What C++ registers for an op, followed. ``wrapper`` is what its wrappers say of its arguments' shapes."""
         bindings = [b for b in self._workbench.bindings().bindings if b.role == "impl" and b.name == op.name]
-        self._callers = callers or op.python
         gaps: dict[Gap, None] = {}
         implementations: list[Implementation] = []
         owned = Ownership()
@@ -73,13 +72,15 @@ class WalkView:
             if build is not None and builds is not None and build not in builds:
                 absent = absent or self._workbench.absent(binding.path)
                 continue
-            for implementation, found, held in self._implementations(op, binding):
+            for implementation, found, held in self._implementations(op, binding, wrapper):
                 implementations.append(implementation)
                 gaps.update(dict.fromkeys(found))
                 owned = joined_ownership(owned, held)
         return NativeSide(tuple(dict.fromkeys(implementations)), tuple(gaps), owned, absent)
 
-    def _implementations(self, op: Op, binding: Binding) -> list[tuple[Implementation, list[Gap], Ownership]]:
+    def _implementations(
+        self, op: Op, binding: Binding, wrapper: Mapping[str, ShapeSource]
+    ) -> list[tuple[Implementation, list[Gap], Ownership]]:
         workbench = self._workbench
         unit = workbench.unit(build_for(workbench, binding))
         place = Span(binding.path, binding.line, binding.line)
@@ -118,18 +119,7 @@ class WalkView:
             ]
         names = tuple(a.name for a in op.arguments)
         certainty = "proved" if len(hosts) == 1 else "possible"
-        wrapper = self._wrapper(op)
         return [self.implementation(unit, host, names, certainty, common, wrapper) for host in hosts]
-
-    def _wrapper(self, op: Op) -> dict[str, ShapeSource]:
-        """What the op's wrappers in Python say of its arguments' shapes, the first one that does."""
-        out: dict[str, ShapeSource] = {}
-        for ref in self._callers:
-            if ref.depth == 0 and ref.function:
-                text = self._workbench.index.store.text(ref.file)
-                for name, found in wrapper_shapes(text, ref, op.name, [a.name for a in op.arguments]).items():
-                    out.setdefault(name, found)
-        return out
 
     def implementation(
         self,

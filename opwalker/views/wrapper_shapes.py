@@ -7,21 +7,34 @@ joined by the places in the call ``torch.ops.ns.op(a, b)``. The file is parsed, 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from opwalker.model.walk import PythonRef, ShapeSource, Span
-from opwalker.views.shapes import named_sources
+from opwalker.model.walk import Op, PythonRef, ShapeSource, Span
+from opwalker.views.shape_sources import named_sources
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+_DEF = re.compile(r"([ \t]*)(?:async[ \t]+)?def[ \t]")
+
+
+def wrappers_say(op: Op, callers: Iterable[PythonRef], text: Callable[[str], str]) -> dict[str, ShapeSource]:
+    """What the functions that call an op say of its arguments' shapes, the first one that does. ``text`` reads a
+    file."""
+    arguments = [argument.name for argument in op.arguments]
+    out: dict[str, ShapeSource] = {}
+    for ref in callers:
+        if ref.depth == 0 and ref.function and arguments:
+            for name, found in wrapper_shapes(text(ref.file), ref, op.name, arguments).items():
+                out.setdefault(name, found)
+    return out
 
 
 def wrapper_shapes(text: str, ref: PythonRef, op: str, arguments: Sequence[str]) -> dict[str, ShapeSource]:
     """What the function that ``ref`` names says of an op's arguments; nothing where the file cannot be read."""
     if not any(mark in text for mark in "[("):
         return {}
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    function = _function(tree, ref)
+    line = ref.call_line or ref.line
+    function = next(_around(text.split("\n"), line), None) or _function(_parsed(text), line)
     if function is None:
         return {}
     said = _said(text, function, ref.file)
@@ -31,9 +44,41 @@ def wrapper_shapes(text: str, ref: PythonRef, op: str, arguments: Sequence[str])
     return {argument: said[name] for argument, name in passed.items() if name in said}
 
 
-def _function(tree: ast.Module, ref: PythonRef) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The function around the place of a reference, the innermost one."""
-    line = ref.call_line or ref.line
+def _parsed(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])
+
+
+def _around(lines: Sequence[str], line: int) -> Iterator[FunctionNode]:
+    """The functions around a line as their indentation shows them, the innermost one first: parsed by themselves,
+    which for a long file is much less work. Nothing where that does not give one that holds the line."""
+    for start in range(min(line, len(lines)) - 1, -1, -1):
+        head = _DEF.match(lines[start])
+        if head is None:
+            continue
+        indent = len(head[1])
+        end = start + 1
+        while end < len(lines) and not _ends(lines[end], indent):
+            end += 1
+        if end < line:
+            continue
+        text = "\n" * start + "\n".join(one[indent:] if one[:indent].isspace() else one for one in lines[start:end])
+        function = _function(_parsed(text), line)
+        if function is not None:
+            yield function
+
+
+def _ends(line: str, indent: int) -> bool:
+    """Whether a line is the first one after a body: text that stands no further in than the function itself, and no
+    bracket that closes its head."""
+    text = line.lstrip()
+    return bool(text) and len(line) - len(text) <= indent and text[0] not in ")]}#"
+
+
+def _function(tree: ast.Module, line: int) -> FunctionNode | None:
+    """The innermost function around a line."""
     found = [
         node
         for node in ast.walk(tree)
@@ -43,7 +88,7 @@ def _function(tree: ast.Module, ref: PythonRef) -> ast.FunctionDef | ast.AsyncFu
     return max(found, key=lambda node: node.lineno, default=None)
 
 
-def _said(text: str, function: ast.FunctionDef | ast.AsyncFunctionDef, path: str) -> dict[str, ShapeSource]:
+def _said(text: str, function: FunctionNode, path: str) -> dict[str, ShapeSource]:
     """The shapes by the names of the function's parameters: comments beside them first, then the docstring."""
     from opwalker.notation.shape_comment import parse_shape
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from opwalker.expand.workbench import Workbench
 from opwalker.model.walk import KernelEntry
 from opwalker.views.build_side import build_view
-from opwalker.views.kernels import list_kernels
 from opwalker.views.joined import JoinedOps
+from opwalker.views.kernels import list_kernels
 from opwalker.views.ops import OpsView
 from opwalker.views.walk import WalkView
 from tests.link.test_build_cuda import CMAKE, built
