@@ -157,26 +157,9 @@ def _native(session: Session, op: Op) -> NativeSide:
 
 
 def _not_found(session: Session, name: str) -> InputError:
-    """What a user needs to know when nothing registers a name: who calls it, what was seen instead."""
-    from opwalker.views.names import foreign_imports, nearest, spellings
+    from opwalker.views.names import not_found
 
-    names = session.view.names()
-    wanted = spellings(name)[0]
-    evidence = []
-    calls = [c for c in session.python.callers.get(wanted, ()) if c.depth == 0]
-    if calls:
-        evidence.append("called at " + ", ".join(f"{c.file}:{c.call_line or c.line}" for c in calls[:3]))
-        imported = foreign_imports({c.file: session.text(c.file) for c in calls[:3]}, session.known)
-        if imported:
-            evidence.append("imported there from outside this source: " + ", ".join(imported[:4]))
-    namespaces = sorted({full.split("::")[0] for full in names if "::" in full})
-    if "::" in wanted or calls:
-        evidence.append(f"namespaces seen: {', '.join(namespaces[:12]) or 'none'}")
-    message = f"no registration of `{wanted}` in the indexed roots"
-    if evidence:
-        message += f" ({'; '.join(evidence)})"
-    near = nearest(names, name)
-    return InputError(message, f"nearest: {', '.join(near)}" if near else "`opwalker ops` lists what there is")
+    return not_found(name, session.view.names(), session.python.callers, session.text, session.known)
 
 
 def kernels(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from opwalker.errors import InputError
-from opwalker.model.walk import Op
+from opwalker.model.walk import Op, PythonRef
 
 _TORCH_OPS = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?\Z")
 
@@ -86,3 +86,29 @@ def foreign_imports(texts: Mapping[str, str], paths: Iterable[str]) -> list[str]
             if found and found[1] not in own and found[1] != "torch" and found[1] not in sys.stdlib_module_names:
                 out.append(f"`{found[1]}` ({file}:{number})")
     return out
+
+
+def not_found(
+    name: str,
+    names: Sequence[str],
+    callers: Mapping[str, Sequence[PythonRef]],
+    text: Callable[[str], str],
+    paths: Iterable[str],
+) -> InputError:
+    """What a user needs to know when nothing registers a name: who calls it, what was seen instead."""
+    wanted = spellings(name)[0]
+    evidence = []
+    calls = [c for c in callers.get(wanted, ()) if c.depth == 0]
+    if calls:
+        evidence.append("called at " + ", ".join(f"{c.file}:{c.call_line or c.line}" for c in calls[:3]))
+        imported = foreign_imports({c.file: text(c.file) for c in calls[:3]}, paths)
+        if imported:
+            evidence.append("imported there from outside this source: " + ", ".join(imported[:4]))
+    namespaces = sorted({full.split("::")[0] for full in names if "::" in full})
+    if "::" in wanted or calls:
+        evidence.append(f"namespaces seen: {', '.join(namespaces[:12]) or 'none'}")
+    message = f"no registration of `{wanted}` in the indexed roots"
+    if evidence:
+        message += f" ({'; '.join(evidence)})"
+    near = nearest(names, name)
+    return InputError(message, f"nearest: {', '.join(near)}" if near else "`opwalker ops` lists what there is")
