@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 
 from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
@@ -15,6 +16,7 @@ from opwalker.expand.macros import KNOWN
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
+from opwalker.model.access import AccessFacts
 from opwalker.model.body import AssignFact, BodyFacts, CallFact, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
 
@@ -55,6 +57,13 @@ class Body:
         aliases = tuple((f.name, self.text(f.value)) for f in facts.locals if f.type == "namespace" and f.value)
         aliases += tuple((f.name, self.text(f.value)) for f in facts.locals if f.type == "using" and f.value)
         self.context = Context(path, root, scope, usings, aliases)
+
+    @cached_property
+    def accesses(self) -> AccessFacts:
+        """How the body touches memory: read when first asked for."""
+        from opwalker.facts.cpp_access import read_accesses
+
+        return read_accesses(self.expanded.text, self.facts.blocks)
 
     def text(self, span: Span2) -> str:
         """The expanded text of a span."""

@@ -90,6 +90,11 @@ def _components(values: Values, spans: tuple[Span2, ...], found: Found, extent: 
     return [values.of(part, offset, found) for part in (parts or (expr,))]
 
 
+def components(values: Values, spans: tuple[Span2, ...], found: Found) -> list[Expr] | None:
+    """The components of a grid or block, resolved; None where it cannot be followed."""
+    return _components(values, spans, found, True)
+
+
 def _is_dim3(values: Values, name: str, offset: int) -> bool:
     return any(_DIM3.search(local.type.split(" ")[-1]) for local in values.body.locals_at(name, offset))
 

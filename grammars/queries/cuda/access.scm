@@ -1,0 +1,18 @@
+; What a function body says about memory, after preprocessing; facts/cpp_access.py reads the captures.
+
+(subscript_expression) @index
+
+(pointer_expression operator: "*") @deref
+
+(field_expression operator: "->") @arrow
+
+(for_statement) @for
+(while_statement) @while
+
+(if_statement consequence: (return_statement)) @leave
+(if_statement consequence: (continue_statement)) @leave
+(if_statement consequence: (break_statement)) @leave
+(if_statement consequence: (compound_statement)) @leave_block
+
+(assignment_expression) @assignment
+(update_expression) @update

@@ -1,0 +1,153 @@
+"""How a function body touches memory: subscripts, dereferences, loops with their parts, guards that leave, changes.
+
+In: the expanded text of a body (``{ … }``), pure ASCII. Out: ``AccessFacts``. Read only for bodies whose index
+expressions are asked for; ``cpp_body`` reads what every walk needs.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from opwalker import resources
+from opwalker.facts.cpp_body import mask
+from opwalker.model.access import Access, AccessFacts, Change, Leave, Loop
+from opwalker.model.body import Block, Span2
+
+_HEAD = "void _(){"
+_LEAVING = {"return_statement": "return", "continue_statement": "continue", "break_statement": "break"}
+
+
+@lru_cache(maxsize=1)
+def _tools():
+    import tree_sitter
+    import tree_sitter_cuda
+
+    language = tree_sitter.Language(tree_sitter_cuda.language())
+    query = tree_sitter.Query(language, resources.text("grammars/queries/cuda/access.scm"))
+    return tree_sitter.Parser(language), query, tree_sitter.QueryCursor
+
+
+def read_accesses(text: str, blocks: tuple[Block, ...]) -> AccessFacts:
+    """Read a body's text, braces included; ``blocks`` are those that ``read_body`` found in it."""
+    parser, query, cursor = _tools()
+    source = _HEAD + mask(text) + "}"
+    tree = parser.parse(source.encode("ascii"))
+    return _Reader(source, cursor(query).captures(tree.root_node), blocks).facts()
+
+
+class _Reader:
+    def __init__(self, source: str, captures: dict, blocks: tuple[Block, ...]) -> None:
+        self._source = source
+        self._captures = captures
+        self._blocks = blocks
+
+    def facts(self) -> AccessFacts:
+        """All facts of the body."""
+        accesses = [
+            made for kind in ("index", "deref", "arrow") for n in self._nodes(kind) if (made := self._access(n, kind))
+        ]
+        loops = [self._for(n) for n in self._nodes("for")] + [self._while(n) for n in self._nodes("while")]
+        leaves = [made for name in ("leave", "leave_block") for n in self._nodes(name) if (made := self._leave(n))]
+        changes = [self._assigned(n) for n in self._nodes("assignment")] + [
+            self._updated(n) for n in self._nodes("update")
+        ]
+        return AccessFacts(
+            tuple(sorted(accesses, key=lambda a: (a.start, -a.end))),
+            tuple(sorted(loops, key=lambda one: (one.start, -one.end))),
+            tuple(sorted(leaves, key=lambda one: one.start)),
+            tuple(sorted(changes, key=lambda one: one.start)),
+        )
+
+    def _nodes(self, name: str) -> list:
+        return self._captures.get(name, [])
+
+    def _span(self, node) -> Span2:
+        return node.start_byte - len(_HEAD), node.end_byte - len(_HEAD)
+
+    def _text(self, node) -> str:
+        return " ".join(self._source[node.start_byte : node.end_byte].split())
+
+    def _block(self, at: int) -> int:
+        """The innermost block around an offset, -1 for none."""
+        found = -1
+        for number, block in enumerate(self._blocks):
+            if block.start > at:
+                break
+            if at < block.end:
+                found = number
+        return found
+
+    def _access(self, node, kind: str) -> Access | None:
+        base = node.child_by_field_name("argument")
+        if base is None:
+            return None
+        index = None
+        if kind == "index":
+            listed = node.child_by_field_name("indices") or node.child_by_field_name("index")
+            if listed is None:
+                return None
+            start, end = self._span(listed)
+            index = (start + 1, end - 1) if listed.type == "subscript_argument_list" else (start, end)
+        written, read = self._used(node)
+        start, end = self._span(node)
+        return Access(kind, start, end, self._span(base), index, written, read, self._block(start))
+
+    @staticmethod
+    def _used(node) -> tuple[bool, bool]:
+        """Whether the place is written and whether its value is read; parts of it count as it."""
+        inner, outer = node, node.parent
+        while outer is not None:
+            kind = outer.type
+            if kind == "parenthesized_expression" or (
+                kind in ("field_expression", "subscript_expression")
+                and outer.child_by_field_name("argument") == inner
+                and not any(c.type == "->" for c in outer.children)
+            ):
+                inner, outer = outer, outer.parent
+                continue
+            if kind == "assignment_expression" and outer.child_by_field_name("left") == inner:
+                operator = outer.child_by_field_name("operator")
+                return True, operator is not None and operator.text != b"="
+            if kind == "update_expression":
+                return True, True
+            if kind == "pointer_expression" and outer.children[0].type == "&":
+                return False, False
+            break
+        return False, True
+
+    def _for(self, node) -> Loop:
+        body = node.child_by_field_name("body")
+        parts = [node.child_by_field_name(name) for name in ("initializer", "condition", "update")]
+        spans = [self._span(part) if part is not None else None for part in parts]
+        return Loop(*self._span(node), *spans, self._span(body if body is not None else node))
+
+    def _while(self, node) -> Loop:
+        condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+        inside = (self._span(condition)[0] + 1, self._span(condition)[1] - 1) if condition is not None else None
+        return Loop(*self._span(node), None, inside, None, self._span(body if body is not None else node))
+
+    def _leave(self, node) -> Leave | None:
+        taken, condition = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
+        last = taken
+        if taken.type == "compound_statement":
+            inside = [child for child in taken.named_children if child.type != "comment"]
+            last = inside[-1] if inside else None
+        if last is None or condition is None or last.type not in _LEAVING or node.child_by_field_name("alternative"):
+            return None
+        start, end = self._span(condition)
+        around = node.parent
+        while around is not None and around.type not in ("compound_statement", "case_statement"):
+            around = around.parent
+        until = self._span(around) if around is not None else (0, len(self._source))
+        return Leave(_LEAVING[last.type], (start + 1, end - 1), self._span(node)[1], until)
+
+    def _assigned(self, node) -> Change:
+        operator = node.child_by_field_name("operator")
+        text = operator.text.decode() if operator is not None else "="
+        value = self._span(node.child_by_field_name("right"))
+        return Change(self._text(node.child_by_field_name("left")), text, value, self._span(node)[0])
+
+    def _updated(self, node) -> Change:
+        operator = node.child_by_field_name("operator")
+        text = operator.text.decode() if operator is not None else "++"
+        return Change(self._text(node.child_by_field_name("argument")), text, None, self._span(node)[0])

@@ -1,0 +1,66 @@
+"""What a body says about memory: subscripts, dereferences, loops, guards. Spans are offsets into the expanded text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opwalker.model.body import Span2
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """``base[index]`` (``kind == "index"``), ``*base`` (``"deref"``) or ``base->`` (``"arrow"``); ``index`` is None
+    for the last two. ``written`` where it is assigned to, ``read`` where its value is taken, neither where only its
+    address is."""
+
+    kind: str
+    start: int
+    end: int
+    base: Span2
+    index: Span2 | None
+    written: bool
+    read: bool
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A ``for`` loop's parts (None where empty); a ``while`` loop has a condition alone."""
+
+    start: int
+    end: int
+    init: Span2 | None
+    condition: Span2 | None
+    update: Span2 | None
+    body: Span2
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """``if (condition) return;``: behind ``start``, within ``until``, the condition is false. ``kind`` is the statement
+    that leaves: ``return``, ``continue`` or ``break``."""
+
+    kind: str
+    condition: Span2
+    start: int
+    until: Span2
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A variable that is changed after its declaration: ``=``, ``+=``, ``++``; ``value`` is None for the last."""
+
+    target: str
+    operator: str
+    value: Span2 | None
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccessFacts:
+    """All of these of one body, each kind in source order."""
+
+    accesses: tuple[Access, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    leaves: tuple[Leave, ...] = ()
+    changes: tuple[Change, ...] = ()

@@ -1,0 +1,49 @@
+"""Where a kernel finds the elements of a tensor, beside where its documented shape says they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opwalker.model.places import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """The part of an index that belongs to one dimension, or to several that are run through as one. ``stride`` is what
+    it is multiplied with; ``passed`` says that the stride comes from the host (``key.stride(0)``) instead of the
+    dimensions behind."""
+
+    dim: str
+    value: str
+    stride: str
+    passed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutFact:
+    """One way in which a kernel addresses a documented tensor.
+
+    ``computed`` is the index in elements as a polynomial. ``verdict`` is ``equal`` (the row-major layout of the
+    documented shape), ``equal_with_strides`` (the same with strides that the host passes), ``differs`` (then
+    ``reason`` says what it computes instead) or ``not_decided`` (with the reason). ``given`` is what the verdict takes
+    for granted, ``requires`` what the caller has to hold to. ``access`` is ``read``, ``write`` or ``read, write``;
+    ``through`` names the device function that the access stands in, if not the kernel itself; ``under`` is the branch
+    that chooses the address.
+    """
+
+    tensor: str
+    parameter: str
+    documented: str
+    computed: str
+    verdict: str
+    line: int
+    file: str
+    access: str
+    coordinates: tuple[Coordinate, ...] = ()
+    reason: str | None = None
+    given: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    width: str | None = None
+    through: str | None = None
+    documented_at: Span | None = None
+    under: str | None = None

@@ -1,0 +1,245 @@
+"""What a launch passes to its kernel, in the terms of the host function: tensors, sizes, strides, extents.
+
+In: a launch site, the way to it, and the shapes documented at the host. Out: ``Passed`` for ``views/index_layout``: kernel
+parameters as polynomials of documented dimensions and of strides, so that a kernel's ``n`` is known for the host's
+``hidden_size``. What cannot be followed stays a symbol of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.resolve import visible
+from opwalker.expand.values import Number, Pointer, combined
+from opwalker.expand.workbench import Workbench
+from opwalker.model.cpp import Function
+from opwalker.model.reach import LaunchSite
+from opwalker.notation.check_words import asked, dimension_of, said, stride_of, tensor_of
+from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
+from opwalker.notation.polynomial import Atom, Poly, call, poly, product, symbol
+from opwalker.views.index_layout import Documented, Passed
+from opwalker.views.index_compare import Dim
+from opwalker.views.shapes import ShapeReader
+from opwalker.views.values import Found, Values
+from opwalker.views.way import Way
+
+_DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data untyped_data_ptr get_data_ptr".split())
+_SAME = frozenset("contiguous value get to detach".split())
+_CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
+_EXTENTS = ("gridDim", "blockDim")
+
+
+def documented_shapes(workbench: Workbench, path: str, function: Function) -> dict[str, Documented]:
+    """The shapes that comments give to a function's parameters, by name."""
+    from opwalker.notation.shape_comment import parse_shape
+
+    reader = ShapeReader(workbench.files.view(path))
+    out = {}
+    for number, parameter in enumerate(function.parameters):
+        _, text, span = reader.of_parameter(path, function, number)
+        shape = parse_shape(text) if text else None
+        if shape is not None and shape.alternatives:
+            out[parameter.name] = Documented(parameter.name, shape.alternatives, shape.text, span)
+    return out
+
+
+class HostTerms:
+    """Host expressions as polynomials. ``shapes`` are documented shapes by the tensor's name at the host."""
+
+    def __init__(self, shapes: dict[str, Documented]) -> None:
+        self.shapes = shapes
+        self.names = {
+            word
+            for one in shapes.values()
+            for dims in one.alternatives
+            for dim in dims
+            for word in re.findall(r"[A-Za-z_]\w*", dim)
+        }
+        self.strides: dict[Atom, tuple[str, int]] = {}
+        #: Strides that are passed only under a condition, in words.
+        self.conditions: dict[Atom, str] = {}
+
+    def number(self, expr: Expr, found: Found) -> Poly | None:
+        """An integer expression; None where it is none that can be followed."""
+        if expr.kind == "number":
+            match = re.match(r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*\Z", expr.text)
+            return poly(int(match.group(1), 0 if match.group(1)[:2] in ("0x", "0X") else 10)) if match else None
+        if expr.kind == "name":
+            held = found.kept.get(expr.text)
+            if expr.text in self.names or held is None:
+                return symbol(expr.text)
+            return self.number(parse_expression(held), Found()) or symbol(expr.text)
+        if expr.kind == "cast":
+            return self.number(expr.parts[0], found)
+        if expr.kind == "unary" and expr.text == "-":
+            inner = self.number(expr.parts[0], found)
+            return -inner if inner is not None else None
+        if expr.kind == "binary":
+            left, right = (self.number(part, found) for part in expr.parts)
+            made = combined(expr.text, left, right) if left is not None and right is not None else None
+            return made.poly if isinstance(made, Number) else None
+        if expr.kind == "ternary":
+            return self._conditional(expr, found)
+        return self._asked(expr, found)
+
+    def _conditional(self, expr: Expr, found: Found) -> Poly | None:
+        """A stride that is passed only where there is one (``c ? x.stride(0) : 0``), or a symbol."""
+        sides = [self.number(part, found) for part in expr.parts[1:]]
+        atoms = [side.atom if side is not None else None for side in sides]
+        if atoms[0] in self.strides and sides[1] is not None and sides[1].constant is not None:
+            self.conditions[atoms[0]] = said(expr.parts[0])
+            return sides[0]
+        return symbol(f"({print_expression(expr)})")
+
+    def _asked(self, expr: Expr, found: Found) -> Poly | None:
+        """A call: a size, a stride, a count, or the smaller of two."""
+        dimension, stride = dimension_of(expr), stride_of(expr)
+        if dimension is not None:
+            return self.size(*dimension)
+        if stride is not None:
+            tensor, number = stride
+            shape = self.shapes.get(tensor)
+            if number < 0 and shape is not None and "..." not in shape.alternatives[0]:
+                number += len(shape.alternatives[0])
+            atom = Atom("symbol", f"{tensor}.stride({number})")
+            self.strides[atom] = (tensor, number)
+            return symbol(atom.name)
+        question = asked(expr)
+        if question is not None and question[1] in ("numel", "sym_numel") and not question[2]:
+            return self.count(question[0])
+        if expr.kind == "call" and expr.parts[0].simple in ("min", "max") and len(expr.parts) == 3:
+            parts = [self.number(part, found) for part in expr.parts[1:]]
+            return call(expr.parts[0].simple, *parts) if None not in parts else None
+        return symbol(print_expression(expr)) if expr.kind in ("call", "member", "index") else None
+
+    def size(self, tensor: str, number: int) -> Poly:
+        """The size of a dimension: what its shape's comment calls it, else a symbol of its own."""
+        own = symbol(f"{tensor}.size({number})")
+        shape = self.shapes.get(tensor)
+        if shape is None or len(shape.alternatives) != 1:
+            return own
+        dims = shape.alternatives[0]
+        if "..." in dims and (number >= 0 or -number >= len(dims) - dims.index("...")):
+            return own
+        if not -len(dims) <= number < len(dims) or dims[number] == "*":
+            return own
+        return self.dim(dims[number])[1] or own
+
+    def count(self, tensor: str) -> Poly:
+        """The number of elements of a tensor."""
+        shape = self.shapes.get(tensor)
+        if shape is None or len(shape.alternatives) != 1 or {"...", "*"} & set(shape.alternatives[0]):
+            return symbol(f"{tensor}.numel()")
+        return product(self.dim(text)[1] or symbol(text) for text in shape.alternatives[0])
+
+    def dim(self, text: str) -> Dim:
+        """A documented dimension in the host's terms."""
+        if text in ("...", "*"):
+            return text, None
+        return text, self.number(parse_expression(text.replace("//", "/")), Found()) or symbol(text)
+
+    def tensor(self, expr: Expr, found: Found) -> str | None:
+        """The tensor whose data an expression is the address of; None where it is none."""
+        if expr.kind == "cast" or (expr.kind == "unary" and expr.text in ("&", "*")):
+            return self.tensor(expr.parts[0], found)
+        if expr.kind == "name":
+            held = found.kept.get(expr.text)
+            return self.tensor(parse_expression(held), Found()) if held and held != expr.text else None
+        if expr.kind == "ternary":
+            sides = {self.tensor(part, found) for part in expr.parts[1:]} - {None}
+            return sides.pop() if len(sides) == 1 else None
+        question = asked(expr)
+        if question is None or question[1] not in _DATA:
+            return None
+        return _owner(expr.parts[0].parts[0])
+
+
+def _owner(expr: Expr) -> str:
+    """The tensor itself, where what is asked is a copy of it with the same elements."""
+    while expr.kind == "call" and expr.parts[0].kind == "member" and expr.parts[0].simple in _SAME:
+        expr = expr.parts[0].parts[0]
+    return tensor_of(expr)
+
+
+class LaunchJoin:
+    """Joins launches of one implementation to its host function."""
+
+    def __init__(self, workbench: Workbench, way: Way) -> None:
+        self._workbench = workbench
+        self._way = way
+        self._checks: dict[int, list[tuple[Atom, Atom, str]]] = {}
+
+    def passed(self, site: LaunchSite, kernel: Function) -> Passed:
+        """What one launch passes."""
+        values = self._way.at(site.steps)
+        if values is None:
+            return Passed()
+        terms = HostTerms(dict(self._shapes(site)))
+        bound: dict[str, Number | Pointer] = {}
+        tensors: dict[str, Documented] = {}
+        names: dict[str, str] = {}
+        for parameter, span in zip(kernel.parameters, site.passed or (), strict=False):
+            found = Found()
+            expr = values.of_span(span, found)
+            if "*" in parameter.type or "[" in parameter.type:
+                tensor = terms.tensor(expr, found)
+                if tensor is not None:
+                    names[parameter.name] = tensor
+                    if tensor in terms.shapes:
+                        tensors[parameter.name] = terms.shapes[tensor]
+                continue
+            number = terms.number(expr, found)
+            if number is not None:
+                bound[parameter.name] = Number(number)
+        extents: dict[str, Poly] = {}
+        for which, components in zip(_EXTENTS, self._components(values, site), strict=False):
+            for axis, expr, found in components:
+                number = terms.number(expr, found)
+                if number is not None:
+                    extents[f"{which}.{axis}"] = number
+        equal = tuple(self._equal(terms))
+        shapes = {name: [[terms.dim(d) for d in dims] for dims in one.alternatives] for name, one in tensors.items()}
+        return Passed(bound, extents, tensors, dict(terms.strides), equal, names, shapes, dict(terms.conditions))
+
+    def _shapes(self, site: LaunchSite) -> Iterator[tuple[str, Documented]]:
+        """The documented shapes of the host function, and of the functions on the way by what their callers pass."""
+        held: dict[str, Documented] = {}
+        for count in range(len(site.steps), 0, -1):
+            values = self._way.at(site.steps[:count])
+            function = values.body.function if values is not None else None
+            if values is None or function is None:
+                continue
+            for name, shape in documented_shapes(self._workbench, values.body.path, function).items():
+                _, origin, _ = values.origin(name, 0) if count > 1 else (values, name, 0)
+                held[origin] = Documented(origin, shape.alternatives, shape.text, shape.at)
+        yield from held.items()
+
+    def _components(self, values: Values, site: LaunchSite) -> Iterator[list[tuple[str, Expr, Found]]]:
+        """Grid and block, each as its components."""
+        from opwalker.views.launch_values import components
+
+        for spans in site.extents[:2]:
+            found = Found()
+            parts = components(values, spans, found)
+            yield [(axis, part, found) for axis, part in zip("xyz", parts or (), strict=False)]
+
+    def _equal(self, terms: HostTerms) -> Iterator[tuple[Atom, Atom, str]]:
+        """Strides of which the host function checks that they are equal."""
+        body: Body = self._way.host.body
+        for call_fact in body.facts.calls:
+            if not _CHECK.match(call_fact.simple) or not call_fact.arguments:
+                continue
+            expr = self._way.host.of_span(call_fact.arguments[0], Found())
+            if expr.kind != "binary" or expr.text != "==":
+                continue
+            sides = [terms.number(part, Found()) for part in expr.parts]
+            atoms = [side.atom if side is not None else None for side in sides]
+            if all(atom in terms.strides for atom in atoms):
+                line = body.use_line(call_fact.start)
+                yield atoms[0], atoms[1], f"{atoms[0].name} == {atoms[1].name} (checked at :{line})"
+                yield atoms[1], atoms[0], f"{atoms[0].name} == {atoms[1].name} (checked at :{line})"
+
+
+__all__ = ["HostTerms", "LaunchJoin", "documented_shapes", "visible"]

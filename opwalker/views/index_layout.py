@@ -1,0 +1,383 @@
+"""A kernel's index expressions beside the documented shapes of the tensors that they address.
+
+In: a kernel's body, its documented parameters, and what the launch passes (``views/index_host``). Out: ``LayoutFact``
+values, in the order of the accesses. Only tensors with a documented shape are looked at; an index that is not read
+as arithmetic is not decided, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from opwalker.expand.device_calls import DeviceCalls
+from opwalker.expand.device_types import DeviceTypes
+from opwalker.expand.resolve import Candidate
+from opwalker.expand.template_heads import template_parameters
+from opwalker.expand.value_bounds import Bounds, Relation, relations_at
+from opwalker.expand.value_reader import ValueReader
+from opwalker.expand.values import Number, Pointer, Several, Unread, Value, World, shown
+from opwalker.expand.workbench import Unit, Workbench
+from opwalker.model.access import Access
+from opwalker.model.layout import Coordinate, LayoutFact
+from opwalker.model.places import Span
+from opwalker.notation.cpp_expression import Expr, parse_expression
+from opwalker.notation.polynomial import Atom, Poly, poly, symbol
+from opwalker.views.index_compare import Comparison, Dim, Taken, compare
+
+#: Accesses of one kernel that are looked at, and facts that are given for one tensor.
+_MAX_ACCESSES = 400
+_MAX_FACTS = 12
+_CASTS = frozenset("reinterpret_cast static_cast const_cast __ldg __ldcs __ldcg __ldca".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """A documented tensor: its name for the reader, its shape's alternatives, text and place."""
+
+    tensor: str
+    alternatives: tuple[tuple[str, ...], ...]
+    text: str
+    at: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a launch passes: values of parameters, extents of the grid and of blocks, the documented tensor behind each
+    pointer, strides of tensors by their symbol (``(tensor, dimension)``), what the host checks (``stride == stride``,
+    in words), the tensor's name behind each pointer, and the host's documented shapes in the host's terms."""
+
+    bound: dict[str, Value] = field(default_factory=dict)
+    extents: dict[str, Poly] = field(default_factory=dict)
+    tensors: dict[str, Documented] = field(default_factory=dict)
+    strides: dict[Atom, tuple[str, int]] = field(default_factory=dict)
+    equal: tuple[tuple[Atom, Atom, str], ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    shapes: dict[str, list[list[Dim]]] = field(default_factory=dict)
+    #: Strides that are passed only under a condition, in words.
+    conditions: dict[Atom, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An access to a documented tensor."""
+
+    parameter: str
+    place: Pointer
+    access: Access
+    relations: list[Relation]
+    through: tuple[str, ...]
+    line: int
+    under: str | None
+
+
+class LayoutReader:
+    """Reads the layouts of one kernel."""
+
+    def __init__(
+        self, workbench: Workbench, unit: Unit, kernel: Candidate, root: str, documented: dict[str, Documented],
+        passed: Passed,
+    ) -> None:  # fmt: skip
+        self._unit = unit
+        self._passed = passed
+        own = {
+            name: Documented(passed.names.get(name, one.tensor), one.alternatives, one.text, one.at)
+            for name, one in documented.items()
+        }
+        #: A kernel's own comment goes before that of the host.
+        self._documented = {**passed.tensors, **own}
+        self._own = frozenset(own)
+        self._world = World()
+        self._calls = DeviceCalls(unit, workbench.index, self._world, DeviceTypes(workbench.index))
+        body = unit.bodies.of(kernel, root)
+        names = {word for one in own.values() for dims in one.alternatives for dim in dims
+                 for word in re.findall(r"[A-Za-z_]\w*", dim)}  # fmt: skip
+        bound: dict[str, Value] = {}
+        for parameter in kernel.function.parameters:
+            bound[parameter.name] = _parameter(parameter.name, parameter.type, passed, names)
+        keep = frozenset(names - set(passed.bound))
+        self._reader = ValueReader(body, self._world, bound, keep, self._calls.value)
+        self._count = 0
+        self._whole: tuple[tuple[Poly, Poly], ...] | None = None
+        self._aliases: tuple[tuple[Atom, Poly, str], ...] | None = None
+        #: Words of all documented shapes that this kernel's tensors have.
+        self._words = names | {
+            word for one in passed.tensors.values() for dims in one.alternatives for dim in dims
+            for word in re.findall(r"[A-Za-z_]\w*", dim)
+        }  # fmt: skip
+
+    def facts(self) -> tuple[LayoutFact, ...]:
+        """One fact for each way in which a documented tensor is addressed."""
+        groups: dict[tuple, list[LayoutFact]] = {}
+        made: dict[tuple, LayoutFact] = {}
+        asked: Counter[str] = Counter()
+        for found in self._accesses(self._reader, [], (), None):
+            key = (found.parameter, found.place.offset, found.place.step, found.through, found.under)
+            if key not in made:
+                asked[found.parameter] += 1
+                if asked[found.parameter] > 2 * _MAX_FACTS:
+                    continue
+                made[key] = self._fact(found)
+            fact = replace(made[key], access=_kind(found.access))
+            groups.setdefault(_way(fact), []).append(fact)
+        per: Counter[str] = Counter()
+        out = []
+        for facts in groups.values():
+            per[facts[0].parameter] += 1
+            if per[facts[0].parameter] <= _MAX_FACTS:
+                out.append(_one_way(facts))
+        return tuple(out)
+
+    # -- accesses ---------------------------------------------------------------------------------------------------
+
+    def _accesses(
+        self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None
+    ) -> Iterator[_Found]:
+        body = reader.body
+        passed_on = {a: call for call in body.facts.calls if call.simple not in _CASTS for a in call.arguments}
+        for access in body.accesses.accesses:
+            self._count += 1
+            if self._count > _MAX_ACCESSES:
+                return
+            if not access.written and not access.read:
+                continue
+            expr = parse_expression(body.expanded.text[access.start : access.end])
+            if expr.kind not in ("index", "unary"):
+                continue
+            place = reader.place(expr, access.start)
+            if isinstance(place, Unread):
+                place = self._unread(reader, expr, access, place)
+            options = place.options if isinstance(place, Several) else (("", place),)
+            options = [(under, one) for under, one in options if isinstance(one, Pointer)]
+            options = [(under, one) for under, one in options if one.root in self._documented]
+            if options and (access.start, access.end) in passed_on:
+                access = Access(access.kind, access.start, access.end, access.base, access.index, False, False, 0)
+            known = relations + relations_at(reader, access.start) if options else []
+            at = line or body.use_line(access.start)
+            for under, one in options:
+                yield _Found(one.root, one, access, known, through, at, under or None)
+        yield from self._into_calls(reader, relations, through, line)
+
+    def _unread(self, reader: ValueReader, expr: Expr, access: Access, why: Unread) -> Value:
+        """An index that is not read, of a tensor that is known: a place with the reason as its offset."""
+        base = ValueReader.pointer(reader.value(expr.parts[0], access.start))
+        if isinstance(base, Pointer) and base.root in self._documented:
+            return Pointer(base.root, symbol(f"\0{why.reason}"), base.step, base.element)
+        return why
+
+    def _into_calls(
+        self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None
+    ) -> Iterator[_Found]:
+        body = reader.body
+        for call in body.facts.calls:
+            if call.receiver is not None or call.simple in body.locals or not call.arguments:
+                continue
+            values = tuple(reader.span(span) for span in call.arguments)
+            pointers = [ValueReader.pointer(v) for v in values]
+            roots = {o.root for p in pointers for _, o in _options(p)}
+            if not roots & self._documented.keys():
+                continue
+            template = None
+            if call.template_arguments:
+                template = ", ".join(body.text(span) for span in call.template_arguments)
+            for under, chosen in _choices(values):
+                inner = self._calls.reader(call.name, template, chosen, reader)
+                if inner is not None:
+                    own = relations + relations_at(reader, call.start)
+                    at = line or body.use_line(call.start)
+                    for found in self._accesses(inner, own, (*through, call.simple), at):
+                        yield replace(found, under=found.under or under)
+
+    # -- verdicts ---------------------------------------------------------------------------------------------------
+
+    def _fact(self, found: _Found) -> LayoutFact:
+        documented = self._documented[found.parameter]
+        offset = found.place.offset
+        common = {
+            "tensor": documented.tensor,
+            "parameter": found.parameter,
+            "documented": documented.text,
+            "line": found.line,
+            "file": self._reader.body.path,
+            "access": _kind(found.access),
+            "width": None if found.place.step == poly(1) else f"{found.place.step} elements",
+            "through": " → ".join(dict.fromkeys(found.through)) or None,
+            "documented_at": documented.at,
+            "under": found.under,
+        }
+        hidden = next((a.name[1:] for a in offset.all_atoms() if a.name.startswith("\0")), None)
+        if hidden is not None:
+            return LayoutFact(computed="", verdict="not_decided", reason=hidden, **common)
+        strides, foreign = self._strides(offset, documented.tensor)
+        if foreign is not None:
+            return LayoutFact(computed=str(offset), verdict="not_decided", reason=foreign, **common)
+        best: Comparison | None = None
+        names: tuple[str, ...] = ()
+        for number, alternative in enumerate(documented.alternatives):
+            dims = self._dims(found.parameter, number, alternative)
+            made = self._compared(found, offset, dims, strides)
+            if best is None or (best.verdict == "not_decided" and made.verdict != "not_decided"):
+                best, names = made, alternative
+        parts = [
+            Coordinate(", ".join(names[p.first : p.last + 1]), shown(p.value), shown(p.stride), p.passed)
+            for p in best.parts
+        ]
+        requires = _requirements(documented.tensor, names, best) if best.parts else ()
+        lent = self._lent(strides, documented.tensor) if best.parts else ()
+        return LayoutFact(
+            computed=shown(offset), verdict=best.verdict, coordinates=tuple(parts), reason=best.reason,
+            given=(*best.given, *lent), requires=requires, **common,
+        )  # fmt: skip
+
+    def _dims(self, parameter: str, number: int, alternative: tuple[str, ...]) -> list[Dim]:
+        """The dimensions of a shape: those of a kernel's comment in the kernel's terms, others in the host's."""
+        if parameter in self._own:
+            return [self._dim(text) for text in alternative]
+        return self._passed.shapes[parameter][number]
+
+    def _compared(self, found: _Found, offset: Poly, shape: list[Dim], strides: dict[Atom, int]) -> Comparison:
+        """An index against one reading of the shape; of a wide access, the last element has to be inside as well."""
+        bounds = Bounds(self._world, found.relations, self._passed.extents)
+        made = self._checked(found, offset, shape, strides, bounds)
+        if found.place.step == poly(1) or made.verdict not in ("equal", "equal_with_strides"):
+            return made
+        last = self._checked(found, offset + found.place.step - 1, shape, strides, bounds)
+        return made if last.verdict == made.verdict else last
+
+    def _checked(
+        self, found: _Found, offset: Poly, shape: list[Dim], strides: dict[Atom, int], bounds: Bounds
+    ) -> Comparison:
+        named = self._world.opened(offset).all_atoms().union(*(d.all_atoms() for _, d in shape if d is not None))
+        constants = tuple((a, n) for a, n in self._world.constants.items() if n is not None and a in named)
+        taken = Taken(self._divisible(), self._alias(), constants)
+        return compare(offset, shape, strides, self._world, bounds, taken)
+
+    def _alias(self) -> tuple[tuple[Atom, Poly, str], ...]:
+        """Documented names for which the kernel has a template parameter of the same name but for its case."""
+        if self._aliases is None:
+            held = {p.name for p in self._reader.body.function.parameters}
+            out = []
+            for parameter in template_parameters(self._reader.body.function.template):
+                plain = parameter.name.lower()
+                if parameter.type is not None and plain in self._words and plain not in held:
+                    out.append((Atom("symbol", plain), symbol(parameter.name), f"{plain} == {parameter.name}"))
+            self._aliases = tuple(out)
+        return self._aliases
+
+    def _strides(self, offset: Poly, tensor: str) -> tuple[dict[Atom, int], str | None]:
+        """The strides of the tensor that an index is made with; the reason where it holds another tensor's."""
+        out: dict[Atom, int] = {}
+        for atom in sorted(offset.all_atoms()):
+            held = self._passed.strides.get(atom)
+            if held is None:
+                continue
+            if held[0] == tensor:
+                out[atom] = held[1]
+                continue
+            same = next((b for a, b, _ in self._passed.equal if a == atom and self._of(b) == tensor), None)
+            if same is not None or self._alike(held[0], tensor):
+                out[atom] = held[1]
+                continue
+            return {}, f"it is made with a stride of `{held[0]}`"
+        return out, None
+
+    def _alike(self, one: str, other: str) -> bool:
+        """Whether two tensors have the same documented shape: then one's strides may be meant for both."""
+        shapes = [d.alternatives for d in self._documented.values() if d.tensor in (one, other)]
+        return len(shapes) == 2 and shapes[0] == shapes[1]
+
+    def _lent(self, strides: dict[Atom, int], tensor: str) -> tuple[str, ...]:
+        """What is taken for granted where a tensor is addressed with the strides of another."""
+        out = []
+        for atom, number in strides.items():
+            if atom in self._passed.conditions:
+                out.append(self._passed.conditions[atom])
+            if self._of(atom) != tensor:
+                own = f"{tensor}.stride({number})"
+                checked = [text for a, b, text in self._passed.equal if a == atom and b.name == own]
+                out.append(checked[0] if checked else f"{own} == {atom.name} (the host function does not check it)")
+        return tuple(out)
+
+    def _of(self, atom: Atom) -> str:
+        """The tensor that a stride is of."""
+        return self._passed.strides[atom][0]
+
+    def _dim(self, text: str) -> Dim:
+        if text in ("...", "*", "..", "…"):
+            return ("..." if text != "*" else "*"), None
+        made = self._reader.text(text.replace("//", "/"), 10**9)
+        return text, made.poly if isinstance(made, Number) else symbol(text)
+
+    def _divisible(self) -> tuple[tuple[Poly, Poly], ...]:
+        """What documented dimensions such as ``head_size/x`` say divides."""
+        if self._whole is None:
+            out: dict[tuple, None] = {}
+            for name, one in self._documented.items():
+                for number, alternative in enumerate(one.alternatives):
+                    for _, dim in self._dims(name, number, alternative):
+                        atoms = sorted((dim or poly(0)).all_atoms())
+                        out.update(dict.fromkeys(atom.parts for atom in atoms if atom.kind == "quotient"))
+            self._whole = tuple(out)
+        return self._whole
+
+
+def _options(value: Value) -> tuple[tuple[str, Pointer], ...]:
+    """The addresses that a value can be, each with its branch."""
+    if isinstance(value, Several):
+        return value.options
+    return (("", value),) if isinstance(value, Pointer) else ()
+
+
+def _choices(values: tuple[Value, ...]) -> Iterator[tuple[str | None, tuple[Value, ...]]]:
+    """Arguments with one branch chosen at a time."""
+    branches = dict.fromkeys(under for v in values if isinstance(v, Several) for under, _ in v.options)
+    if not branches:
+        yield None, values
+    for branch in branches:
+        yield branch, tuple(dict(v.options).get(branch, v) if isinstance(v, Several) else v for v in values)
+
+
+def _parameter(name: str, kind: str, passed: Passed, names: set[str]) -> Value:
+    if "*" in kind or "[" in kind:
+        element = re.sub(r"\b(?:const|volatile|__restrict__|__restrict|__grid_constant__)\b|[*&]|\[.*", " ", kind)
+        return Pointer(name, poly(0), poly(1), " ".join(element.split()))
+    found = passed.bound.get(name)
+    return found if isinstance(found, Number) else Number(symbol(name))
+
+
+def _kind(access: Access) -> str:
+    if not access.written and not access.read:
+        return "passed on"
+    return "read, write" if access.written and access.read else "write" if access.written else "read"
+
+
+def _way(fact: LayoutFact) -> tuple:
+    """What tells two ways of addressing apart: within a helper, everything but the innermost coordinate."""
+    if fact.verdict == "not_decided" or not fact.through:
+        return fact.parameter, fact.computed, fact.verdict, fact.through, fact.reason, fact.under
+    return fact.parameter, fact.under, fact.coordinates[:-1], fact.verdict, fact.through, fact.line
+
+
+def _one_way(facts: list[LayoutFact]) -> LayoutFact:
+    """Facts of one way as one: the shortest index stands for the others."""
+    shortest = min(facts, key=lambda f: (len(f.computed), f.computed))
+    kinds = dict.fromkeys(kind for fact in facts for kind in fact.access.split(", "))
+    access = ", ".join(kind for kind in ("read", "write", "passed on") if kind in kinds)
+    widths = dict.fromkeys(fact.width or "1 element" for fact in facts)
+    width = None if tuple(widths) == ("1 element",) else " or ".join(widths)
+    return replace(shortest, access=access, width=width)
+
+
+def _requirements(tensor: str, names: tuple[str, ...], made: Comparison) -> tuple[str, ...]:
+    """What a caller has to hold to: the dimensions whose strides are not passed lie densely."""
+    if made.verdict not in ("equal", "equal_with_strides"):
+        return ()
+    passed = {p.first for p in made.parts if p.passed}
+    if not passed:
+        return (f"{tensor} is contiguous",) if len(names) > 1 else ()
+    dense = [name for number, name in enumerate(names) if number not in passed]
+    if dense and dense == list(names[len(names) - len(dense) :]):
+        return (f"{tensor} is contiguous from {dense[0]} on",)
+    return (f"{tensor} is contiguous in {', '.join(dense)}",) if dense else ()
