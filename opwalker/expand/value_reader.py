@@ -285,10 +285,10 @@ class ValueReader:
             return poly(1)
         if one.constant and other.constant:
             return poly(other.constant // one.constant) if other.constant % one.constant == 0 else None
-        single = one.monomial
-        if single is not None and single[1] == 1 and (whole := quotient(other, one)).atoms() and whole * one == other:
+        whole = quotient(other, one)
+        if one.monomial is not None and whole * one == other:
             return whole
-        return quotient(other, one) if other.constant else None
+        return whole if other.constant else None
 
     def _size(self, kind: str) -> Poly:
         """The bytes of a type: a number, the size of an array type's parts, or a symbol."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opwalker.model.host import ParameterFact
+from opwalker.model.layout import LayoutFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +51,4 @@ class Kernel:
     vector_accesses: tuple[TextFact, ...] = ()
     device_functions: tuple[str, ...] = ()
     condition: str | None = None
+    layouts: tuple[LayoutFact, ...] = ()

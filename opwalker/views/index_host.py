@@ -1,8 +1,8 @@
 """What a launch passes to its kernel, in the terms of the host function: tensors, sizes, strides, extents.
 
-In: a launch site, the way to it, and the shapes documented at the host. Out: ``Passed`` for ``views/index_layout``: kernel
-parameters as polynomials of documented dimensions and of strides, so that a kernel's ``n`` is known for the host's
-``hidden_size``. What cannot be followed stays a symbol of its own.
+In: a launch site, the way to it, and the shapes documented at the host. Out: ``Passed`` for
+``views/index_layout``: kernel parameters as polynomials of documented dimensions and of strides, so that a kernel's
+``n`` is known for the host's ``hidden_size``. What cannot be followed stays a symbol of its own.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ import re
 from collections.abc import Iterator
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.resolve import visible
+from opwalker.expand.resolve import Candidate
 from opwalker.expand.values import Number, Pointer, combined
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import Function
+from opwalker.model.host import ParameterFact, ShapeSource
 from opwalker.model.reach import LaunchSite
 from opwalker.notation.check_words import asked, dimension_of, said, stride_of, tensor_of
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
 from opwalker.notation.polynomial import Atom, Poly, call, poly, product, symbol
-from opwalker.views.index_layout import Documented, Passed
 from opwalker.views.index_compare import Dim
-from opwalker.views.shapes import ShapeReader
-from opwalker.views.values import Found, Values
+from opwalker.views.index_layout import Documented, Passed
+from opwalker.views.shapes import documented
+from opwalker.views.value_facts import Found
+from opwalker.views.values import Values
 from opwalker.views.way import Way
 
 _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data untyped_data_ptr get_data_ptr".split())
@@ -31,18 +33,14 @@ _CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
 _EXTENTS = ("gridDim", "blockDim")
 
 
-def documented_shapes(workbench: Workbench, path: str, function: Function) -> dict[str, Documented]:
-    """The shapes that comments give to a function's parameters, by name."""
-    from opwalker.notation.shape_comment import parse_shape
+def documented_shapes(workbench: Workbench, candidate: Candidate) -> dict[str, Documented]:
+    """What a function's parameters are documented to be, by name: the nearest place counts."""
+    found = zip(candidate.function.parameters, documented(workbench, candidate), strict=True)
+    return {parameter.name: _of_source(parameter.name, sources[0]) for parameter, sources in found if sources}
 
-    reader = ShapeReader(workbench.files.view(path))
-    out = {}
-    for number, parameter in enumerate(function.parameters):
-        _, text, span = reader.of_parameter(path, function, number)
-        shape = parse_shape(text) if text else None
-        if shape is not None and shape.alternatives:
-            out[parameter.name] = Documented(parameter.name, shape.alternatives, shape.text, span)
-    return out
+
+def _of_source(name: str, source: ShapeSource) -> Documented:
+    return Documented(name, source.alternatives, source.text, source.span)
 
 
 class HostTerms:
@@ -164,12 +162,12 @@ def _owner(expr: Expr) -> str:
 
 
 class LaunchJoin:
-    """Joins launches of one implementation to its host function."""
+    """Joins launches of one implementation to its host function, whose documented parameters are ``parameters``."""
 
-    def __init__(self, workbench: Workbench, way: Way) -> None:
+    def __init__(self, workbench: Workbench, way: Way, parameters: tuple[ParameterFact, ...] = ()) -> None:
         self._workbench = workbench
         self._way = way
-        self._checks: dict[int, list[tuple[Atom, Atom, str]]] = {}
+        self._host = {p.name: _of_source(p.name, p.sources[0]) for p in parameters if p.sources}
 
     def passed(self, site: LaunchSite, kernel: Function) -> Passed:
         """What one launch passes."""
@@ -206,15 +204,16 @@ class LaunchJoin:
     def _shapes(self, site: LaunchSite) -> Iterator[tuple[str, Documented]]:
         """The documented shapes of the host function, and of the functions on the way by what their callers pass."""
         held: dict[str, Documented] = {}
-        for count in range(len(site.steps), 0, -1):
+        for count in range(len(site.steps), 1, -1):
             values = self._way.at(site.steps[:count])
             function = values.body.function if values is not None else None
             if values is None or function is None:
                 continue
-            for name, shape in documented_shapes(self._workbench, values.body.path, function).items():
-                _, origin, _ = values.origin(name, 0) if count > 1 else (values, name, 0)
-                held[origin] = Documented(origin, shape.alternatives, shape.text, shape.at)
-        yield from held.items()
+            for name, shape in documented_shapes(self._workbench, Candidate(values.body.path, function)).items():
+                where, origin, _ = values.origin(name, 0)
+                if where is self._way.host:
+                    held[origin] = Documented(origin, shape.alternatives, shape.text, shape.at)
+        yield from {**held, **self._host}.items()
 
     def _components(self, values: Values, site: LaunchSite) -> Iterator[list[tuple[str, Expr, Found]]]:
         """Grid and block, each as its components."""
@@ -240,6 +239,3 @@ class LaunchJoin:
                 line = body.use_line(call_fact.start)
                 yield atoms[0], atoms[1], f"{atoms[0].name} == {atoms[1].name} (checked at :{line})"
                 yield atoms[1], atoms[0], f"{atoms[0].name} == {atoms[1].name} (checked at :{line})"
-
-
-__all__ = ["HostTerms", "LaunchJoin", "documented_shapes", "visible"]

@@ -1,7 +1,7 @@
 """A kernel's index expressions beside the documented shapes of the tensors that they address.
 
 In: a kernel's body, its documented parameters, and what the launch passes (``views/index_host``). Out: ``LayoutFact``
-values, in the order of the accesses. Only tensors with a documented shape are looked at; an index that is not read
+values, in the order of the parameters. Only tensors with a documented shape are looked at; an index that is not read
 as arithmetic is not decided, with the reason.
 """
 
@@ -109,7 +109,7 @@ class LayoutReader:
         }  # fmt: skip
 
     def facts(self) -> tuple[LayoutFact, ...]:
-        """One fact for each way in which a documented tensor is addressed."""
+        """One fact for each way in which a documented tensor is addressed, by parameter and line."""
         groups: dict[tuple, list[LayoutFact]] = {}
         made: dict[tuple, LayoutFact] = {}
         asked: Counter[str] = Counter()
@@ -128,7 +128,8 @@ class LayoutReader:
             per[facts[0].parameter] += 1
             if per[facts[0].parameter] <= _MAX_FACTS:
                 out.append(_one_way(facts))
-        return tuple(out)
+        places = {p.name: number for number, p in enumerate(self._reader.body.function.parameters)}
+        return tuple(sorted(out, key=lambda fact: (places.get(fact.parameter, -1), fact.line)))
 
     # -- accesses ---------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,10 @@ from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.cpp import Function
+from opwalker.model.layout import LayoutFact
 from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
+from opwalker.views.index_host import documented_shapes
+from opwalker.views.index_layout import LayoutReader, Passed
 from opwalker.views.ops import shown_condition
 from opwalker.views.shapes import ShapeReader
 
@@ -31,8 +34,10 @@ _VECTOR = re.compile(
 _SHARED = re.compile(r"\b__shared__\b")
 
 
-def read_kernel(workbench: Workbench, unit: Unit, path: str, function: Function, root: str) -> Kernel:
-    """The facts of one kernel, read in the unit that launches it."""
+def read_kernel(
+    workbench: Workbench, unit: Unit, path: str, function: Function, root: str, passed: Passed | None = None
+) -> Kernel:
+    """The facts of one kernel, read in the unit that launches it; ``passed`` is what its launch is known to pass."""
     candidate = Candidate(path, function)
     body = unit.bodies.of(candidate, root)
     shapes = ShapeReader(workbench.files.view(path))
@@ -61,7 +66,17 @@ def read_kernel(workbench: Workbench, unit: Unit, path: str, function: Function,
         vector_accesses=tuple(_vectors(body)),
         device_functions=_device_functions(unit, body, root),
         condition=shown_condition(workbench.index.facts(path).conditions[function.condition]),
+        layouts=_layouts(workbench, unit, candidate, root, passed or Passed()),
     )
+
+
+def _layouts(
+    workbench: Workbench, unit: Unit, candidate: Candidate, root: str, passed: Passed
+) -> tuple[LayoutFact, ...]:
+    shapes = documented_shapes(workbench, candidate)
+    if not shapes and not passed.tensors:
+        return ()
+    return LayoutReader(workbench, unit, candidate, root, shapes, passed).facts()
 
 
 def _shared(body: Body) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from opwalker.model.walk import (
 from opwalker.views.axes import axes_of
 from opwalker.views.dispatch import dispatches
 from opwalker.views.host import body_facts, read_host
+from opwalker.views.index_host import LaunchJoin
 from opwalker.views.joined import NativeSide, joined_walk
 from opwalker.views.kernel import read_kernel
 from opwalker.views.launch_values import configuration
@@ -161,6 +162,7 @@ class WalkView:
         launches = [
             replace(launch, **configuration(way, site)) for site in reach.launches for launch in self._launches(site)
         ]
+        join = LaunchJoin(self._workbench, way, base.host.parameters if base.host else ())
         kernels: dict[tuple[str, int], Kernel] = {}
         for site in reach.launches:
             for reference in site.kernels:
@@ -172,6 +174,7 @@ class WalkView:
                         reference.path,
                         reference.function,
                         self._root_of(reference.path, site.steps[-1].file),
+                        join.passed(site, reference.function),
                     )
         terminals = list(reach.terminals)
         if launches or any(not is_allocation(t) for t in terminals):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opwalker.model.layout import LayoutFact
 from opwalker.model.walk import Kernel, Launch, PathStep, Terminal
 from opwalker.serve.render.axes import axis_rows
 from opwalker.serve.render.host import none_found, parameter_row
@@ -72,12 +73,39 @@ def kernel_step(kernel: Kernel) -> Step:
         ("atomics", [_line(fact.line, fact.text) for fact in kernel.atomics]),
         ("inline asm", [_line(fact.line, fact.text) for fact in kernel.inline_asm]),
         ("vectors", [_line(fact.line, fact.text) for fact in kernel.vector_accesses]),
+        ("layout", [row for fact in kernel.layouts for row in _layout(fact)]),
         ("device calls", [Row((((text, "name"),),)) for text in kernel.device_functions]),
     )
     groups = [Group(label, tuple(rows)) for label, rows in kinds if rows]
     worth_knowing = ("launch bounds", "shared memory", "barriers", "atomics")
     groups += none_found(label for label, rows in kinds if not rows and label in worth_knowing)
     return Step(title, tuple(groups))
+
+
+#: How a layout's verdict reads beside the documented shape.
+_VERDICTS = {
+    "equal": ("is what it computes", "proved"),
+    "equal_with_strides": ("is what it computes with the strides passed", "proved"),
+    "differs": ("is not what it computes", "warn"),
+    "not_decided": ("not decided", "quiet"),
+}
+
+
+def _layout(fact: LayoutFact) -> list[Row]:
+    """A tensor's documented shape, whether the kernel's index is that shape's, and the index by dimensions."""
+    verdict, style = _VERDICTS[fact.verdict]
+    where: Spans = ((fact.parameter, "name"), (f"  {fact.access}", "quiet"))
+    if fact.through:
+        where += ((f" in {fact.through}", "quiet"),)
+    said: Spans = ((fact.documented, "shape"), (f" {verdict}", style))
+    if fact.reason:
+        said += ((f": {fact.reason}", style),)
+    rows = [Row((line_mark(fact.line), where, said))]
+    index = ", ".join(f"{part.dim}: {part.value}" for part in fact.coordinates if part.value != "0")
+    details = [("index", index or fact.computed), ("under", fact.under), ("width", fact.width)]
+    details += [("given", "; ".join(fact.given)), ("requires", "; ".join(fact.requires))]
+    rows += [Row((((label, "label"),), ((text, ""),)), indent=2) for label, text in details if text]
+    return rows
 
 
 def _line(line: int, text: str) -> Row:

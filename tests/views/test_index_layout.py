@@ -1,0 +1,249 @@
+"""A kernel's index expressions against documented shapes: equal, equal with strides passed, differing, not decided."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.model.layout import LayoutFact
+from opwalker.views.kernel import read_kernel
+from tests.trees import tree
+from tests.views.miniatures import implementation
+
+
+def layouts(parameters: str, body: str, before: str = "") -> list[LayoutFact]:
+    """The layouts of a kernel by itself."""
+    text = f"{before}\ntemplate <typename T, int WIDTH>\n__global__ void k({parameters}) {{\n{body}\n}}\n"
+    bench = tree({"k.cu": text})
+    ((path, function),) = bench.index.functions("k")
+    return list(read_kernel(bench, bench.unit(), path, function, path).layouts)
+
+
+def only(parameters: str, body: str, before: str = "") -> LayoutFact:
+    (fact,) = layouts(parameters, body, before)
+    return fact
+
+
+def coordinates(fact: LayoutFact) -> dict[str, str]:
+    return {part.dim: part.value for part in fact.coordinates}
+
+
+PAGED = """T* cache,  // [blocks, heads, size / x, block, x]
+    const long* slots, int heads, int size, int block, int x"""
+PAGED_BODY = """
+  const long token = blockIdx.x;
+  const long slot = slots[token];
+  if (slot < 0) return;
+  const long page = slot / block;
+  const long inside = slot % block;
+  const int groups = size / x;
+  const int unit = threadIdx.x;
+  if (unit >= heads * groups) return;
+  const int head = unit / groups;
+  const int group = unit % groups;
+  T* to = cache + page * heads * groups * block * x + head * groups * block * x + {tail};
+  for (int i = 0; i < x; i++) to[i] = T(0);
+"""
+
+
+def test_a_paged_layout_in_five_dimensions_is_recognised() -> None:
+    fact = only(PAGED, PAGED_BODY.format(tail="group * block * x + inside * x"))
+    assert (fact.verdict, fact.access, fact.given) == ("equal", "write", ("size % x == 0",))
+    assert coordinates(fact) == {"blocks": "page", "heads": "head", "size / x": "group", "block": "inside", "x": "i"}
+
+
+def test_two_dimensions_swapped_are_another_layout() -> None:
+    fact = only(PAGED, PAGED_BODY.format(tail="inside * groups * x + group * x"))
+    assert fact.verdict == "differs"
+    assert fact.reason == "it is the index of [blocks, heads, block, size / x, x]"
+
+
+def test_a_wrong_row_length_is_not_called_equal() -> None:
+    fact = only(PAGED, PAGED_BODY.format(tail="group * block * x + inside * (x + 1)"))
+    assert fact.verdict == "not_decided"
+    assert "is not shown to stay below" in fact.reason
+
+
+def loop(stop: str, use: str) -> str:
+    """All threads of a block striding over an extent."""
+    return f"for (int i = threadIdx.x; i < {stop}; i += blockDim.x) {{ {use} }}"
+
+
+SINGLE = [
+    # parameters, body, verdict, coordinates
+    ("T* o /* [rows, cols] */, int cols", loop("cols", "o[blockIdx.x * cols + i] = 0;"), "equal",
+     {"rows": "blockIdx.x", "cols": "i"}),
+    ("T* o /* [..., cols] */, int cols", loop("cols", "(o + blockIdx.x * cols)[i] = 0;"), "equal",
+     {"...": "blockIdx.x", "cols": "i"}),
+    ("T* o /* [rows, cols] */, int cols", "o[blockIdx.x * cols + threadIdx.x] = 0;", "not_decided", {}),
+    ("T* o /* [rows, cols] */, int cols", "if (threadIdx.x < cols) *(o + blockIdx.x * cols + threadIdx.x) = 0;",
+     "equal", {"rows": "blockIdx.x", "cols": "threadIdx.x"}),
+    ("T* o /* [rows, cols] */, int cols, int n", loop("n", "o[blockIdx.x * cols + i] = 0;"),
+     "not_decided", {}),
+    # Two dimensions run through as one.
+    ("T* o /* [rows, cols] */, int rows, int cols",
+     "const long at = blockIdx.x * (long)blockDim.x + threadIdx.x; if (at < rows * cols) o[at] = 0;", "equal",
+     {"rows, cols": "at"}),
+    ("T* o /* [rows, cols] */, int rows, int cols",
+     "const long at = blockIdx.x * (long)blockDim.x + threadIdx.x; if (at < rows) o[at] = 0;", "not_decided", {}),
+    # A vector of four: the last element has to be inside as the first is.
+    ("float* o /* [rows, cols] */, int cols",
+     "auto* v = reinterpret_cast<float4*>(o + blockIdx.x * cols);" + loop("cols / 4", "v[i] = {};"),
+     "equal", {"rows": "blockIdx.x", "cols": "4 * i"}),
+    ("float* o /* [rows, cols] */, int cols",
+     "auto* v = reinterpret_cast<float4*>(o + blockIdx.x * cols);" + loop("cols", "v[i] = {};"),
+     "not_decided", {}),
+    # Shifts and masks are divisions; a quotient and its remainder belong together.
+    ("T* o /* [rows, 4, 32] */",
+     "int r = blockIdx.x, t = threadIdx.x; if (t >= 128) return; o[r * 128 + (t >> 5) * 32 + (t & 31)] = 0;",
+     "equal", {"rows": "r", "4": "(t / 32)", "32": "(t % 32)"}),
+    ("T* o /* [rows, 2, d] */, int d", loop("d", "o[blockIdx.x * 2 * d + d + i] = 0;"), "equal",
+     {"rows": "blockIdx.x", "2": "1", "d": "i"}),
+    ("T* o /* [rows, a + b] */, int a, int b",
+     loop("b", "o[blockIdx.x * (a + b) + a + i] = 0;"), "equal", {"rows": "blockIdx.x", "a + b": "a + i"}),
+    # A pointer that is moved first, and an index that is changed on the way.
+    ("T* o /* [rows, cols] */, int cols", "o += blockIdx.x * cols;" + loop("cols", "o[i] = 0;"), "equal",
+     {"rows": "blockIdx.x", "cols": "i"}),
+    ("T* o /* [rows, cols] */, int cols", loop("cols", "i += 3; o[blockIdx.x * cols + i] = 0;"),
+     "not_decided", {}),
+    ("T* o /* [rows, cols] */, int cols", loop("cols", "o[blockIdx.x + i * gridDim.x] = 0;"),
+     "not_decided", {}),
+    # Another dimension in front than the comment says.
+    ("T* o /* [rows, cols] */, int heads, int cols",
+     loop("cols", "o[(blockIdx.x * heads + blockIdx.y) * cols + i] = 0;"), "not_decided", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parameters", "body", "verdict", "parts"), SINGLE, ids=range(len(SINGLE)))
+def test_one_index(parameters, body, verdict, parts) -> None:
+    facts = layouts(parameters, body)
+    assert {fact.verdict for fact in facts} == {verdict}
+    if parts:
+        assert coordinates(facts[0]) == parts
+
+
+SWAPPED = [
+    ("T* o /* [a, b] */, int a, int b", "if (blockIdx.x < a && threadIdx.x < b) o[threadIdx.x * a + blockIdx.x] = 0;",
+     "[b, a]"),
+    ("T* o /* [n, a, b] */, int a, int b",
+     "for (int i = 0; i < a; i++) for (int j = 0; j < b; j++) o[blockIdx.x * a * b + j * a + i] = 0;", "[n, b, a]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parameters", "body", "order"), SWAPPED)
+def test_a_transposed_index_is_called_so(parameters, body, order) -> None:
+    fact = only(parameters, body)
+    assert (fact.verdict, fact.reason) == ("differs", f"it is the index of {order}")
+
+
+def test_the_same_loops_in_the_documented_order_are_equal() -> None:
+    body = "for (int i = 0; i < a; i++) for (int j = 0; j < b; j++) o[blockIdx.x * a * b + i * b + j] = 0;"
+    assert only("T* o /* [n, a, b] */, int a, int b", body).verdict == "equal"
+
+
+HELPER = """template <int N, typename T>
+struct alignas(N * sizeof(T)) pack { T of[N]; };
+template <int N, typename A, typename B>
+__device__ void copy(const A* from, B* to, int count, int at, int step) {
+  int n = count / N;
+  auto* wide_from = reinterpret_cast<const pack<N, A>*>(from);
+  auto* wide_to = reinterpret_cast<pack<N, B>*>(to);
+  for (int i = at; i < n; i += step) { wide_to[i] = wide_from[i]; }
+  for (int i = n * N + at; i < count; i += step) to[i] = from[i];
+}
+"""
+
+
+def test_a_pointer_is_followed_into_a_helper() -> None:
+    body = "copy<8>(in + blockIdx.x * d, out + blockIdx.x * d, d, threadIdx.x, blockDim.x);"
+    facts = layouts("const T* in /* [rows, d] */, T* out /* [rows, d] */, int d", body, HELPER)
+    assert [(f.parameter, f.verdict, f.access, f.through, f.width) for f in facts] == [
+        ("in", "equal", "read", "copy", "8 elements or 1 element"),
+        ("out", "equal", "write", "copy", "8 elements or 1 element"),
+    ]
+    assert [f.line for f in facts] == [facts[0].line, facts[0].line]
+
+
+def test_a_short_function_is_looked_through() -> None:
+    before = "__device__ int at(int row, int width) { return row * width; }\n"
+    body = loop("cols", "o[at(blockIdx.x, cols) + i] = 0;")
+    assert only("T* o /* [rows, cols] */, int cols", body, before).verdict == "equal"
+
+
+def test_a_pointer_that_branches_set_is_each_of_its_addresses() -> None:
+    body = f"""T* row;
+    if constexpr (WIDTH == 2) {{ row = o + blockIdx.x * cols; }} else {{ row = o + (blockIdx.x + 1) * (cols + 1); }}
+    {loop("cols", "row[i] = 0;")}"""
+    facts = layouts("T* o /* [rows, cols] */, int cols", body)
+    assert [(f.under, f.verdict) for f in facts] == [("WIDTH == 2", "equal"), ("!(WIDTH == 2)", "not_decided")]
+
+
+def test_a_template_parameter_of_the_same_name_is_meant() -> None:
+    fact = only("T* o /* [rows, width] */", loop("WIDTH", "o[blockIdx.x * WIDTH + i] = 0;"))
+    assert (fact.verdict, fact.given) == ("equal", ("width == WIDTH",))
+
+
+def test_constants_are_known_by_their_numbers() -> None:
+    body = loop("kCols", "o[blockIdx.x * kCols + i] = 0;")
+    assert only("T* o /* [rows, 64] */", body, "constexpr int kCols = 8 * 8;\n").verdict == "equal"
+    assert only("T* o /* [rows, 64] */", body, "constexpr int kCols = 8 * 9;\n").verdict == "not_decided"
+
+
+LAUNCH = """
+#include <torch/library.h>
+template <typename T>
+__global__ void shift_kernel(T* out, const T* in, int s0, int out_stride, int n) {{
+  for (int i = threadIdx.x; i < n; i += blockDim.x) out[blockIdx.x * out_stride + i] = in[blockIdx.x * s0 + i];
+}}
+void shift(torch::Tensor& out,       // [rows, width]
+           const torch::Tensor& in)  // [rows, width]
+{{
+  int width = in.size(1);
+  {checks}
+  shift_kernel<float><<<in.size(0), 128>>>(
+      out.data_ptr<float>(), in.data_ptr<float>(), in.stride(0), {passed}, width);
+}}
+TORCH_LIBRARY(mini, ops) {{
+  ops.def("shift(Tensor! out, Tensor input) -> ()");
+  ops.impl("shift", torch::kCUDA, &shift);
+}}
+"""
+
+
+def of_launch(passed: str, checks: str = "") -> dict[str, LayoutFact]:
+    (kernel,) = implementation(LAUNCH.format(passed=passed, checks=checks), "mini::shift").kernels
+    return {fact.parameter: fact for fact in kernel.layouts}
+
+
+def test_host_shapes_and_strides_reach_the_kernel() -> None:
+    facts = of_launch("out.stride(0)")
+    assert {name: (f.verdict, f.tensor, f.documented) for name, f in facts.items()} == {
+        "out": ("equal_with_strides", "out", "[rows, width]"),
+        "in": ("equal_with_strides", "in", "[rows, width]"),
+    }
+    assert [(p.dim, p.value, p.stride, p.passed) for p in facts["in"].coordinates] == [
+        ("rows", "blockIdx.x", "in.stride(0)", True),
+        ("width", "i", "1", False),
+    ]
+    assert facts["in"].requires == ("in is contiguous from width on",)
+
+
+def test_a_size_passed_as_stride_is_the_dense_layout() -> None:
+    facts = of_launch("width")
+    assert (facts["out"].verdict, facts["out"].requires) == ("equal", ("out is contiguous",))
+
+
+def test_strides_of_another_tensor_are_said() -> None:
+    assert of_launch("in.stride(0)")["out"].given == (
+        "out.stride(0) == in.stride(0) (the host function does not check it)",
+    )
+    checked = of_launch("in.stride(0)", "TORCH_CHECK(in.stride(0) == out.stride(0));")["out"]
+    assert checked.verdict == "equal_with_strides"
+    assert "(checked at :" in checked.given[0]
+
+
+def test_the_stride_of_another_dimension_is_not_the_documented_layout() -> None:
+    assert of_launch("out.stride(1)")["out"].verdict == "not_decided"
+
+
+def test_a_kernel_without_documented_shapes_says_nothing() -> None:
+    assert layouts("T* o, int n", "o[threadIdx.x] = n;") == []
