@@ -1,27 +1,8 @@
-"""What a walk stops at besides functions and kernels: ownership, synchronisation, patterns; a start that is no op."""
+"""What a walk stops at besides functions and kernels: synchronisation, patterns; a start that is no op."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceFact:
-    """A piece of the source and its place."""
-
-    text: str
-    file: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ownership:
-    """Who owns what, and for how long."""
-
-    guards: tuple[PlaceFact, ...] = ()
-    allocations: tuple[PlaceFact, ...] = ()
-    frees: tuple[PlaceFact, ...] = ()
-    callbacks: tuple[PlaceFact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

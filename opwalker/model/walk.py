@@ -46,12 +46,22 @@ from opwalker.model.ops import (
     PythonRef,
     Returned,
 )
+from opwalker.model.owning import (
+    BoundaryFact,
+    GlobalFact,
+    Lifetime,
+    Ownership,
+    PathFact,
+    PlaceFact,
+    Resource,
+    UseFact,
+)
 from opwalker.model.places import (
     Gap,
     SourceInfo,
     Span,
 )
-from opwalker.model.reading import Entry, Ownership, PatternRef, PlaceFact, SyncPoint
+from opwalker.model.reading import Entry, PatternRef, SyncPoint
 
 __all__ = [
     "Argument",
@@ -59,6 +69,7 @@ __all__ = [
     "AxisGiven",
     "AxisOrigin",
     "BarrierFact",
+    "BoundaryFact",
     "CaseFact",
     "CheckFact",
     "ClangReport",
@@ -69,6 +80,7 @@ __all__ = [
     "Dispatch",
     "Entry",
     "Gap",
+    "GlobalFact",
     "GuardFact",
     "Host",
     "HostRef",
@@ -78,6 +90,7 @@ __all__ = [
     "KernelsResult",
     "Launch",
     "LaunchAttribute",
+    "Lifetime",
     "NamedValue",
     "Op",
     "OpDef",
@@ -85,10 +98,12 @@ __all__ = [
     "OpsResult",
     "Ownership",
     "ParameterFact",
+    "PathFact",
     "PathStep",
     "PatternRef",
     "PlaceFact",
     "PythonRef",
+    "Resource",
     "Returned",
     "ShapeSource",
     "SizeFact",
@@ -99,6 +114,7 @@ __all__ = [
     "Terminal",
     "TextFact",
     "UnderFact",
+    "UseFact",
     "Walk",
 ]
 

@@ -16,6 +16,7 @@ from opwalker.notation.check_words import in_words
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression
 
 _ELSE_IF = re.compile(r"else\s+if\b")
+_ONCE = re.compile(r"do\b.*\bwhile\s*\(\s*(?:0|false)\s*\)\s*;?", re.DOTALL)
 _LABEL_ALONE = re.compile(r"\s*(?:case\b[^{};]*|default\s*):\s*\Z")
 
 
@@ -80,6 +81,15 @@ class Branches:
             if guard is not None:
                 out.append(guard)
         return tuple(out)
+
+    def plain(self, number: int) -> int:
+        """A block, or the one around it where it is only the ``do { … } while (0)`` that macros wrap statements in."""
+        while number >= 0 and self._blocks[number].kind == "loop":
+            block = self._blocks[number]
+            if not _ONCE.fullmatch(self._body.expanded.full[block.start : block.end]):
+                break
+            number = block.parent
+        return number
 
     def loops(self, number: int, outer: int = -1) -> bool:
         """Whether a loop or lambda lies between a block and the block ``outer`` around it."""

@@ -1,15 +1,31 @@
-"""Who owns what on a walk: guards, allocations, frees and callbacks in every host function that it enters."""
+"""Who owns what on a walk: guards, resources with their releases, lifetimes, globals, and what C may raise.
+
+In: everything that a walk entered. Out: ``Ownership``, in the order in which functions are entered. Where a resource of
+this walk is released by another call, the releases of its kind in the same file and class are named.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
+from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Unit, Workbench
+from opwalker.model.cpp import Function
 from opwalker.model.reach import Reach
-from opwalker.model.walk import Ownership, PlaceFact, Terminal
+from opwalker.model.walk import Lifetime, Ownership, PlaceFact, Resource, Terminal, UseFact
+from opwalker.views.boundaries import boundaries_of
+from opwalker.views.families import FAMILIES
+from opwalker.views.global_uses import globals_of
 from opwalker.views.host import body_facts
+from opwalker.views.lifetimes import lifetimes_of
+from opwalker.views.resources import OF_THE_CALL, releases_of, resources_of
 
+#: Functions of a walk that are read for what they own, and neighbours in their files and classes.
+MAX_FUNCTIONS = 60
+MAX_BESIDE = 24
 _ALLOCATION = re.compile(
     r"(?:cuda|hip)(?:Malloc\w*|HostAlloc|HostRegister|MemPoolCreate)\Z|cuMem(?:Alloc\w*|Create|AddressReserve|Map)\Z|malloc\Z|"
     r"(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?\Z|new_(?:empty|zeros|ones|full)\Z|allocate\Z|raw_alloc\w*\Z|raw_allocate\Z"
@@ -22,24 +38,132 @@ _CALLBACK = re.compile(
 )
 
 
+#: What names an acquisition or a release, for a quick no.
+_OWNING = re.compile(
+    r"\b(?:new|delete)\b|\b(?:"
+    + "|".join(pattern.pattern.removesuffix(r"\Z") for f in FAMILIES for pattern in (f.acquire, f.release))
+    + r")\s*\("
+)
+
+
 def is_allocation(terminal: Terminal) -> bool:
     """Whether a terminal only makes a tensor or memory."""
     return terminal.kind == "memory" and bool(_ALLOCATION.match(terminal.name.replace(".", "::").rsplit("::", 1)[-1]))
 
 
-def ownership_of(workbench: Workbench, unit: Unit, reach: Reach, root: str) -> Ownership:
-    """What the host functions of a walk hold, in the order in which they are entered."""
+def ownership_of(
+    workbench: Workbench, unit: Unit, reach: Reach, root: str, whole: tuple[str, Body] | None = None
+) -> Ownership:
+    """What the host functions of a walk hold, in the order in which they are entered; ``whole`` is a lambda that the
+    walk begins in."""
     guards: dict[PlaceFact, None] = {}
     allocations: dict[PlaceFact, None] = {}
     frees: dict[PlaceFact, None] = {}
     callbacks: dict[PlaceFact, None] = {}
-    for path, function, _ in reach.functions:
-        unit_root = root if path in workbench.index.closure(root) else path
-        body = unit.bodies.of(Candidate(path, function), unit_root)
+    resources: dict[Resource, None] = {}
+    lifetimes: dict[Lifetime, None] = {}
+    reader = _Reader(workbench, unit, root)
+    entered = [(f.qualified_name, reader.body(p, f)) for p, f, _ in reach.functions]
+    if whole is not None:
+        entered.insert(0, whole)
+    for number, (name, body) in enumerate(entered):
+        path = body.path
         for guard in body_facts(body)["guards"]:
             guards[PlaceFact(f"{guard.type}({guard.of})" if guard.of else guard.type, path, guard.line)] = None
         for call in body.facts.calls:
             for pattern, out in ((_ALLOCATION, allocations), (_FREE, frees), (_CALLBACK, callbacks)):
                 if pattern.match(call.simple):
                     out[PlaceFact(body.written((call.start, call.end))[:160], path, body.use_line(call.start))] = None
-    return Ownership(tuple(guards), tuple(allocations), tuple(frees), tuple(callbacks))
+        if number < MAX_FUNCTIONS:
+            resources.update(dict.fromkeys(resources_of(body, name)))
+            lifetimes.update(dict.fromkeys(lifetimes_of(body, name, reader.destructed)))
+    beside = reader.beside(reach)
+    return Ownership(
+        tuple(guards),
+        tuple(allocations),
+        tuple(frees),
+        tuple(callbacks),
+        tuple(reader.released_elsewhere(resource, reach) for resource in resources),
+        tuple(lifetimes),
+        globals_of(workbench, unit, entered[:MAX_FUNCTIONS]),
+        boundaries_of(reach, reader.body),
+        beside,
+    )
+
+
+class _Reader:
+    """Reads functions beside those of a walk: of the same class, and of the host function's file."""
+
+    def __init__(self, workbench: Workbench, unit: Unit, root: str) -> None:
+        self._workbench = workbench
+        self._unit = unit
+        self._root = root
+        self._neighbours: list[tuple[str, Function]] | None = None
+        self._releases: list[tuple[str, UseFact]] | None = None
+
+    def body(self, path: str, function: Function) -> Body:
+        """A function's body as the walk reads it."""
+        root = self._root if path in self._workbench.index.closure(self._root) else path
+        return self._unit.bodies.of(Candidate(path, function), root)
+
+    def destructed(self, name: str) -> bool:
+        """Whether a class of the tree has a destructor with a body."""
+        index = self._workbench.index
+        if name not in index.names_of_kind("class"):
+            return False
+        return any(function.is_definition for _, function in index.functions(f"~{name}"))
+
+    def released_elsewhere(self, resource: Resource, reach: Reach) -> Resource:
+        """A resource with the releases of its kind in other functions of the file and class."""
+        if resource.kind in OF_THE_CALL:
+            return resource
+        found = [use for kind, use in self._all_releases(reach) if kind == resource.kind]
+        return replace(resource, elsewhere=tuple(u for u in found if u.function != resource.function)[:MAX_BESIDE])
+
+    def beside(self, reach: Reach) -> tuple[UseFact, ...]:
+        """What neighbours that the walk does not enter acquire and release."""
+        entered = {(path, function.offset) for path, function, _ in reach.functions}
+        out: dict[UseFact, None] = {}
+        for path, function in self._near(reach):
+            if (path, function.offset) in entered:
+                continue
+            body = self.body(path, function)
+            for one in resources_of(body, function.qualified_name):
+                out[UseFact(f"acquires {one.kind}: {one.text}", one.function, path, one.line)] = None
+            for kind, use in releases_of(body, function.qualified_name):
+                out[UseFact(f"releases {kind}: {use.text}", use.function, path, use.line)] = None
+        return tuple(sorted(out, key=lambda use: (use.file, use.line)))[:MAX_BESIDE]
+
+    def _all_releases(self, reach: Reach) -> list[tuple[str, UseFact]]:
+        if self._releases is None:
+            functions = dict.fromkeys([*((p, f) for p, f, _ in reach.functions), *self._near(reach)])
+            self._releases = [found for p, f in functions for found in releases_of(self.body(p, f), f.qualified_name)]
+        return self._releases
+
+    def _near(self, reach: Reach) -> list[tuple[str, Function]]:
+        """The functions of the host function's file, and the methods of the classes that the walk enters, as far as
+        their text names something that is acquired or released."""
+        if self._neighbours is None:
+            self._neighbours = list(dict.fromkeys(self._read_near(reach)))
+        return self._neighbours
+
+    def _read_near(self, reach: Reach) -> Iterator[tuple[str, Function]]:
+        index = self._workbench.index
+        classes = index.names_of_kind("class")
+        places: dict[tuple[str, str | None], None] = {(self._root, None): None}
+        for path, function, _ in reach.functions:
+            made = function.scope[-1] if function.scope else ""
+            if made in classes:
+                places[path, made] = None
+        for path, made in places:
+            facts = index.facts(path)
+            code = self._workbench.files.view(path).blanked.code
+            for function in facts.functions if facts else ():
+                flags = function.flags
+                if not function.body_end or "global" in flags or ("device" in flags and "host" not in flags):
+                    continue
+                if made is not None and (not function.scope or function.scope[-1] != made):
+                    continue
+                if _OWNING.search(code, function.body_start, function.body_end):
+                    if self._unit.resolver.is_read(path, function):
+                        yield path, function

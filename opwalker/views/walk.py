@@ -6,7 +6,7 @@ In: an op and the bindings behind it. Out: ``Walk``. Nothing is dropped: what co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
@@ -22,7 +22,6 @@ from opwalker.model.walk import (
     Launch,
     Op,
     Ownership,
-    PlaceFact,
     PythonRef,
     ShapeSource,
     SourceInfo,
@@ -150,7 +149,8 @@ class WalkView:
         implementation = self._filled(
             Implementation(certainty="proved", host=host, **common), unit, reach, body, binding.path
         )
-        return implementation, _gaps(reach), ownership_of(self._workbench, unit, reach, binding.path)
+        owned = ownership_of(self._workbench, unit, reach, binding.path, ("lambda", body))
+        return implementation, _gaps(reach), owned
 
     def _filled(self, base: Implementation, unit: Unit, reach: Reach, body: Body, root: str) -> Implementation:
         """An implementation with what was reached from it."""
@@ -253,16 +253,12 @@ class WalkView:
 
 def joined_ownership(left: Ownership, right: Ownership) -> Ownership:
     """What two walks hold together, each thing once."""
-
-    def both(a: tuple[PlaceFact, ...], b: tuple[PlaceFact, ...]) -> tuple[PlaceFact, ...]:
-        return tuple(dict.fromkeys((*a, *b)))
-
-    return Ownership(
-        both(left.guards, right.guards),
-        both(left.allocations, right.allocations),
-        both(left.frees, right.frees),
-        both(left.callbacks, right.callbacks),
-    )
+    names = [field.name for field in fields(Ownership)]
+    joined = {name: tuple(dict.fromkeys((*getattr(left, name), *getattr(right, name)))) for name in names}
+    # What one of the two enters does not lie beside the walk.
+    entered = {(one.file, one.line) for one in joined["resources"]}
+    beside = tuple(one for one in joined["beside"] if (one.file, one.line) not in entered)
+    return Ownership(**{**joined, "beside": beside})
 
 
 def _gaps(reach: Reach) -> list[Gap]:

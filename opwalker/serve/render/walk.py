@@ -5,7 +5,8 @@ from __future__ import annotations
 from opwalker.model.walk import Entry, Implementation, Op, OpImpl, PythonRef, Walk
 from opwalker.serve.render import device, host
 from opwalker.serve.render.clang import clang_section
-from opwalker.serve.render.page import Group, Page, Row, Section, Spans, Step
+from opwalker.serve.render.owning import ownership_section
+from opwalker.serve.render.page import Page, Row, Section, Spans, Step
 from opwalker.serve.render.page import Span as Piece
 from opwalker.serve.render.schema import schema_spans, written
 from opwalker.serve.render.words import Reading, at, certainty, gaps_section, listed, named, place, standing, titled
@@ -20,7 +21,7 @@ def walk_page(walk: Walk, reading: Reading) -> Page:
             *_entry_point(walk),
             *(_definition(walk.op, reading) if walk.op else ()),
             *_implementations(walk, ordered, reading),
-            *_ownership(walk),
+            *ownership_section(walk.ownership),
             *_synchronisation(walk),
             *_patterns(walk),
             *(_fakes(walk.op) if walk.op else ()),
@@ -136,21 +137,6 @@ def _registered(one: Implementation, op: Op) -> OpImpl | None:
         if entry.key == one.key and (span is None or (entry.file, entry.line) == (span.file, span.line)):
             return entry
     return None
-
-
-def _ownership(walk: Walk) -> tuple[Section, ...]:
-    kinds = (
-        ("guards", walk.ownership.guards),
-        ("allocations", walk.ownership.allocations),
-        ("frees", walk.ownership.frees),
-        ("callbacks", walk.ownership.callbacks),
-    )
-    groups = tuple(
-        Group(label, tuple(Row(((place(fact.file, fact.line),), ((fact.text, ""),))) for fact in facts))
-        for label, facts in kinds
-        if facts
-    )
-    return (Section((("Ownership and lifetimes", "heading"),), groups=groups),) if groups else ()
 
 
 def _synchronisation(walk: Walk) -> tuple[Section, ...]:

@@ -1,0 +1,117 @@
+"""Who owns what on a walk: resources and their releases, lifetimes, globals, and what can be raised across C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceFact:
+    """A piece of the source and its place."""
+
+    text: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class UseFact:
+    """A use in a function: what is done there (``text``), and the conditions that it stands under, in words."""
+
+    text: str
+    function: str
+    file: str
+    line: int
+    under: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PathFact:
+    """A way out of a function behind an acquisition: the line of the ``return``, ``throw`` or closing brace, and the
+    line of the release that it passes; None where it passes none. ``handed`` says that it returns the thing itself."""
+
+    line: int
+    text: str
+    released_at: int | None = None
+    handed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that is acquired and has to be released.
+
+    ``kind`` says what it is (``"device memory"``, ``"IPC mapping"``, ``"GIL state"``); ``holder`` the variable that it
+    is in; ``releases`` are the releases of that variable in the same function, ``paths`` the ways out of the function
+    behind the acquisition (those of failed acquisitions left out); ``goes_to`` says in words where it is handed to;
+    ``elsewhere`` are releases of the same kind in other functions of the file or class.
+    """
+
+    kind: str
+    text: str
+    function: str
+    file: str
+    line: int
+    holder: str | None = None
+    releases: tuple[UseFact, ...] = ()
+    paths: tuple[PathFact, ...] = ()
+    goes_to: tuple[str, ...] = ()
+    elsewhere: tuple[UseFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """An object that releases something when its scope ends: from ``line`` to ``end_line``. ``kind`` is ``guard``,
+    ``lock``, ``interpreter lock``, ``pointer``, ``range`` or ``object`` (a class of the source with a destructor);
+    ``of`` is what it is made from."""
+
+    kind: str
+    type: str
+    name: str
+    of: str | None
+    function: str
+    file: str
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalFact:
+    """A variable that outlives the call: of a namespace, or ``static`` in a function. ``written`` and ``tested`` (in a
+    condition) are its uses by function, in all functions of the file that defines it."""
+
+    name: str
+    type: str
+    file: str
+    line: int
+    kind: str = "global"
+    written: tuple[UseFact, ...] = ()
+    tested: tuple[UseFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryFact:
+    """A function with C linkage, and what can be raised in it or in what it calls in this source: nothing may leave
+    it. ``followed`` counts the functions that were looked at."""
+
+    function: str
+    file: str
+    line: int
+    raises: tuple[UseFact, ...] = ()
+    caught: tuple[int, ...] = ()
+    followed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Who owns what, and for how long. ``beside`` are resources and releases of the same file or class that lie on no
+    path of this walk: what another call acquires or frees."""
+
+    guards: tuple[PlaceFact, ...] = ()
+    allocations: tuple[PlaceFact, ...] = ()
+    frees: tuple[PlaceFact, ...] = ()
+    callbacks: tuple[PlaceFact, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    lifetimes: tuple[Lifetime, ...] = ()
+    globals: tuple[GlobalFact, ...] = ()
+    boundaries: tuple[BoundaryFact, ...] = ()
+    beside: tuple[UseFact, ...] = ()
