@@ -15,11 +15,11 @@ def ownership_section(owned: Ownership) -> tuple[Section, ...]:
     told |= {(use.file, use.line) for one in owned.resources for use in one.releases}
     lived = {(one.file, one.line) for one in owned.lifetimes}
     groups = (
+        ("guards", _places(owned.guards, lived)),
         ("acquired", [row for one in owned.resources for row in _resource(one)]),
         ("allocations", _places(owned.allocations, told)),
         ("frees", _places(owned.frees, told)),
         ("lifetimes", [_lifetime(one) for one in owned.lifetimes]),
-        ("guards", _places(owned.guards, lived)),
         ("callbacks", _places(owned.callbacks, set())),
         ("globals", [row for one in owned.globals for row in _global(one)]),
         ("C boundary", [row for one in owned.boundaries for row in _boundary(one)]),
