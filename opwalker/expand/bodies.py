@@ -17,7 +17,7 @@ from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
 from opwalker.model.access import AccessFacts
-from opwalker.model.body import AssignFact, BodyFacts, CallFact, LambdaFact, LocalFact, Span2
+from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
 
 #: Bodies kept in memory: enough for the deepest walk, and a bound for one over all ops of a tree.
@@ -45,7 +45,9 @@ class Body:
         self._files = files
         self._block_starts = [block.start for block in facts.blocks]
         #: Calls of each lambda, by where it starts: asked for at every mention of one of its parameters.
-        self.lambda_calls: dict[int, list[CallFact]] = {}
+        self.lambda_calls: dict[int, list] = {}
+        #: The branches of every ``if constexpr``.
+        self.constexpr_blocks = [b for b in facts.blocks if b.condition is not None and b.kind.endswith("constexpr")]
         self.locals: dict[str, list[LocalFact]] = {}
         for local in facts.locals:
             if local.name:

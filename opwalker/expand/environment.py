@@ -8,42 +8,56 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.environment_calls import ConstantCalls
+from opwalker.expand.environment_classes import ClassReading
 from opwalker.expand.environment_names import NameLookup
 from opwalker.expand.environment_templates import TemplateReading
 from opwalker.expand.environment_types import TypeReading
+from opwalker.expand.environment_values import ValueTypes
 from opwalker.expand.frames import Frame
 from opwalker.expand.resolve import Context, Resolver
-from opwalker.expand.terms import Term, Unknown
+from opwalker.expand.terms import PassedCall, Term, Unknown
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact
 
-_MAX_DEPTH = 40
+_MAX_DEPTH = 60
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What every environment of a follower shares. ``expand`` gives a text of a file with its macros expanded."""
+    """What every environment of a follower shares. ``expand`` gives a text of a file with its macros expanded;
+    ``memo`` keeps what depends on a translation unit alone."""
 
     index: Index
     resolver: Resolver
     expand: Callable[[str, str, int], str] = lambda path, text, offset: text
+    memo: dict[tuple, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Environment(NameLookup, TemplateReading, TypeReading):
+class Environment(NameLookup, TemplateReading, ClassReading, TypeReading, ValueTypes, ConstantCalls):
     """A place where names are looked up. ``choices`` gives, by the start of a lambda, the call it is read for;
-    ``bound`` are further bindings, such as a class template's parameters."""
+    ``bound`` are further bindings, such as a class template's parameters; ``owner`` is the class that the place stands
+    in, where no frame says it. ``doubt`` says why the place may not be compiled at all in this way."""
 
     tools: Tools
     context: Context
     body: Body | None = None
     frame: Frame | None = None
     offset: int = 0
-    choices: dict[int, CallFact] = field(default_factory=dict)
+    choices: dict[int, CallFact | PassedCall | None] = field(default_factory=dict)
     bound: dict[str, Term | None] = field(default_factory=dict)
     depth: int = 0
+    owner: str | None = None
+    doubt: str | None = None
+
+    @property
+    def around(self) -> str | None:
+        """The canonical type of the class around the place; None outside of classes."""
+        return self.owner if self.frame is None else self.frame.owner
 
     def at(self, offset: int) -> Environment:
         """The same body at another offset."""
@@ -53,10 +67,19 @@ class Environment(NameLookup, TemplateReading, TypeReading):
         if self.depth > _MAX_DEPTH:
             raise Unknown("definitions that refer to each other too deeply")
 
-    def elsewhere(self, path: str, scope: tuple[str, ...], bound: dict[str, Term | None] | None = None) -> Environment:
+    def elsewhere(
+        self,
+        path: str,
+        scope: tuple[str, ...],
+        bound: dict[str, Term | None] | None = None,
+        owner: str | None = None,
+    ) -> Environment:
         """A scope of another file of the same translation unit, with what is bound there."""
-        return self.under(Context(path, self.context.root, scope), bound)
+        return self.under(Context(path, self.context.root, scope), bound, owner)
 
-    def under(self, context: Context, bound: dict[str, Term | None] | None = None) -> Environment:
+    def under(
+        self, context: Context, bound: dict[str, Term | None] | None = None, owner: str | None = None
+    ) -> Environment:
         """A context without a body, with what is bound there."""
-        return Environment(self.tools, context, bound={} if bound is None else bound, depth=self.depth + 1)
+        held = {} if bound is None else bound
+        return Environment(self.tools, context, bound=held, depth=self.depth + 1, owner=owner)

@@ -5,12 +5,25 @@ from __future__ import annotations
 import re
 
 from opwalker.expand.deduction import as_type, deduce
-from opwalker.expand.expressions import evaluate
+from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.resolve import strip_arguments, visible
 from opwalker.expand.scalar_types import enumerator_value
-from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import ConstTerm, Term, TypeTerm, Unknown, builtin
+from opwalker.expand.template_heads import TemplateParameter, template_parameters
+from opwalker.expand.terms import (
+    ConstTerm,
+    ListTerm,
+    PackTerm,
+    PassedCall,
+    TemplateTerm,
+    Term,
+    TypeTerm,
+    Unknown,
+    builtin,
+)
 from opwalker.model.body import LambdaFact, LocalFact
+
+_DECORATION = re.compile(r"\b(?:constexpr|const|static|inline|consteval|constinit)\b")
+_CONSTANT = re.compile(r"\bconst(?:expr|eval|init)?\b")
 
 
 class NameLookup:
@@ -30,7 +43,30 @@ class NameLookup:
             if self.frame.bound[text] is None and self.frame.unbound:
                 raise Unknown(self.frame.unbound)
             return self._known(self.frame.bound[text], text)
+        if self.around:
+            member = self._of_class(text)
+            if member is not None:
+                return member
         return self._global(text)
+
+    def _of_class(self, text: str) -> Term | None:
+        """A member of the class around, or of one around that."""
+        from opwalker.expand.environment_classes import outer_of
+
+        owner = self.around
+        while owner:
+            try:
+                found = self.try_member(TypeTerm(owner), text)
+            except Unknown:
+                if text in self.tools.index.names_of_kind("class") or text in self.tools.index.names_of_kind("alias"):
+                    return None
+                raise
+            if found is not None:
+                return found
+            owner = outer_of(owner)
+            if not owner or self.located(owner) is None:
+                return None
+        return None
 
     @staticmethod
     def _known(term: Term | None, name: str) -> Term:
@@ -60,20 +96,50 @@ class NameLookup:
             return None
         if best.type in ("using", "namespace"):
             return self.at(best.start).type(self.body.text(best.value))
-        if best.value is None or not re.search(r"\bconst(?:expr|eval)?\b", best.type):
-            raise Unknown(f"`{name}` is a variable of the run")
-        value = self.body.text(best.value).strip()
-        if value[:1] in "({" and value[-1:] in ")}":
-            value = value[1:-1]
-        term = self.at(best.start).term_of_value(value)
-        kind = re.sub(r"\b(?:constexpr|const|static|inline)\b", "", best.type).strip()
-        if kind not in ("auto", "") and isinstance(term, ConstTerm):
-            return as_type(term, self.at(best.start).type(kind).text)
-        return term
+        if best.value is None or not _CONSTANT.search(best.type):
+            return self._object(name)
+        return self.at(best.start).initialiser(self.body.text(best.value).strip(), best.type)
 
-    def term_of_value(self, text: str) -> Term:
-        """The value of an initialiser."""
-        return evaluate(text, self)
+    def initialiser(self, text: str, kind: str) -> Term:
+        """The value of a constant of a declared type, from its initialiser."""
+        extent = re.search(r"\[[^\]]*\]\s*\Z", kind)
+        kind = " ".join(_DECORATION.sub(" ", kind).split())
+        text = text.strip()
+        listed = text[:1] == "{" and text[-1:] == "}"
+        if listed and (extent or kind.startswith(("std::array", "cuda::std::array"))):
+            return self._array(evaluate(text, self))
+        if kind in ("auto", ""):
+            if text[:1] in "({" and text[-1:] in ")}":
+                text = text[1:-1]
+            return evaluate(text, self)
+        try:
+            declared = self.type(kind).text
+        except Unknown:
+            declared = None
+        if listed and declared is not None and self._is_aggregate(declared):
+            made = evaluate(text, self)
+            return ListTerm(made.items, declared) if isinstance(made, ListTerm) else made
+        if text[:1] in "({" and text[-1:] in ")}":
+            text = text[1:-1]
+        term = evaluate(text, self)
+        number = value_of(term)
+        if number is None:
+            return term
+        return as_type(number, declared if declared is not None else self.type(kind).text)
+
+    @staticmethod
+    def _array(made: Term) -> Term:
+        """``{{1, 2}}`` initialises a std::array of two."""
+        if isinstance(made, ListTerm) and len(made.items) == 1 and isinstance(made.items[0], ListTerm):
+            inner = made.items[0]
+            return inner if not inner.type else made
+        return made
+
+    def _is_aggregate(self, declared: str) -> bool:
+        try:
+            return self.located(declared) is not None
+        except Unknown:
+            return False
 
     @staticmethod
     def _binds(held: LambdaFact, name: str) -> bool:
@@ -85,34 +151,65 @@ class NameLookup:
         call = self.choices.get(held.start)
         if call is None:
             raise Unknown(f"`{name}` is a parameter of a lambda whose call could not be followed")
-        outside = self.at(call.start)
         parameters = template_parameters(held.template)
         for number, parameter in enumerate(parameters):
-            if parameter.name != name:
-                continue
-            given = call.template_arguments or ()
-            if number < len(given):
-                return outside.term(self.body.text(given[number]), parameter)
-            for (kind, _), span in zip(held.parameters, call.arguments, strict=False):
-                found = deduce(kind, outside.type_of(self.body.text(span)).text, {name})
-                if name in found:
-                    return found[name]
-            raise Unknown(f"the lambda's template parameter `{name}` is not given at its call")
-        raise Unknown(f"`{name}` is a parameter of the run")
+            if parameter.name == name:
+                return self._lambda_parameter(held, call, number, parameter)
+        return self._object(name)
+
+    def _lambda_parameter(self, held: LambdaFact, call, number: int, parameter: TemplateParameter) -> Term:
+        """A template parameter of a lambda, as a call binds it."""
+        remote = isinstance(call, PassedCall)
+        outside = self.at(call.start)
+        given = call.terms if remote else call.template_arguments or ()
+        if parameter.pack:
+            rest = given[number:]
+            terms = rest if remote else [outside.term(self.body.text(span), parameter) for span in rest]
+            return PackTerm(tuple(terms))
+        if number < len(given):
+            return given[number] if remote else outside.term(self.body.text(given[number]), parameter)
+        for position, (kind, _) in enumerate(held.parameters):
+            actual = self._passed_type(call, position)
+            found = deduce(kind, actual, {parameter.name}) if actual is not None else {}
+            if parameter.name in found:
+                return found[parameter.name]
+        if parameter.default is not None:
+            return self.term(parameter.default, parameter)
+        raise Unknown(f"the lambda's template parameter `{parameter.name}` is not given at its call")
+
+    def _passed_type(self, call, position: int) -> str | None:
+        """The type of what a call of a lambda passes at a position; None where it is not known."""
+        if isinstance(call, PassedCall):
+            return call.types[position] if position < len(call.types) else None
+        if position >= len(call.arguments):
+            return None
+        try:
+            return self.at(call.start).type_of(self.body.text(call.arguments[position])).text
+        except Unknown:
+            return None
+
+    def _object(self, name: str) -> Term:
+        """A variable of the run whose type alone gives it a value: ``std::integral_constant<int, 4>``."""
+        try:
+            kind = self.type_of(name).text
+        except Unknown:
+            kind = ""
+        if kind.startswith("std::integral_constant<"):
+            return ListTerm((), kind)
+        raise Unknown(f"`{name}` is a variable of the run")
 
     def _global(self, name: str) -> Term:
         """A name of the class or namespace around, or of any that is visible."""
         index = self.tools.index
         scopes = visible(self.context.scope)
+        bound = self.frame.bound | self.bound if self.frame is not None else self.bound
         for path, variable in self._seen(index.entries(name, ("variable",), lambda facts: facts.variables)):
             if variable.constant and variable.value is not None and self._in_reach(variable.scope, scopes):
-                inside = self.elsewhere(path, variable.scope, self.bound)
+                if variable.template is not None:
+                    continue
+                inside = self.elsewhere(path, variable.scope, bound)
                 value = self.tools.expand(path, variable.value, variable.offset).strip()
-                if value[:1] == "{" and value[-1:] == "}":
-                    value = value[1:-1]
-                term = evaluate(value, inside)
-                kind = re.sub(r"\b(?:constexpr|const|static|inline)\b", "", variable.type).strip()
-                return as_type(term, inside.type(kind).text) if kind != "auto" and isinstance(term, ConstTerm) else term
+                return inside.initialiser(value, variable.type)
         for path, alias in self._seen(index.entries(name, ("alias",), lambda facts: facts.aliases)):
             if alias.kind in ("type", "using") and alias.template is None and self._in_reach(alias.scope, scopes):
                 if alias.target == name:
@@ -120,24 +217,30 @@ class NameLookup:
                     return TypeTerm("::".join((*visible(alias.scope), name)))
                 if strip_arguments(alias.target).split("::")[-1] == name and alias.kind == "using":
                     return self.elsewhere(path, ()).type(alias.target)
-                return self.elsewhere(path, alias.scope, self.bound).type(alias.target)
+                return self.elsewhere(path, alias.scope, bound).type(
+                    self.tools.expand(path, alias.target, alias.offset)
+                )
         enumerator = self._enumerator(name, ())
         if enumerator is not None:
             return enumerator
         for _, made in self._seen(index.entries(name, ("class",), lambda facts: facts.classes)):
-            if made.template is None and self._in_reach(made.scope, scopes):
-                return TypeTerm("::".join((*visible(made.scope), made.name)))
+            if made.specialisation is None and self._in_reach(made.scope, scopes):
+                qualified = "::".join((*made.scope, made.name))
+                return TypeTerm(qualified) if made.template is None else TemplateTerm(qualified)
         for _, enum in self._seen(index.entries(name, ("enum",), lambda facts: facts.enums)):
             if self._in_reach(enum.scope, scopes):
-                return TypeTerm("::".join((*visible(enum.scope), enum.name)))
+                return TypeTerm("::".join((*enum.scope, enum.name)))
+        for _, alias in self._seen(index.entries(name, ("alias",), lambda facts: facts.aliases)):
+            if alias.kind == "type" and alias.template is not None and self._in_reach(alias.scope, scopes):
+                return TemplateTerm("::".join((*alias.scope, name)))
         raise Unknown(f"`{name}` is not known in the source")
 
     def _seen(self, entries):
         """Entries of files that the translation unit reads, in conditions that may hold; nearest scope first."""
-        closure = self.tools.index.closure(self.context.root) | {self.context.path}
+        closure = self.tools.index.closure(self.context.root)
         out = []
         for path, entry in entries:
-            if path not in closure:
+            if path not in closure and path != self.context.path:
                 continue
             facts = self.tools.index.facts(path)
             terms = facts.conditions[entry.condition]
@@ -152,6 +255,24 @@ class NameLookup:
             return True
         return any(seen == used for used in self.tools.resolver.used_namespaces(self.context))
 
+    def _meant(self, entries, wanted: tuple[str, ...]):
+        """Of entries of one simple name, those that qualifiers mean; without any, those in reach if there are any."""
+        found = self._seen(entries)
+        if wanted:
+            return [item for item in found if visible(item[1].scope)[-len(wanted) :] == wanted]
+        scopes = visible(self.context.scope)
+        near = [item for item in found if self._in_reach(item[1].scope, scopes)]
+        if not near:
+            return found
+        inner = max(len(visible(item[1].scope)) for item in near)
+        return [item for item in near if len(visible(item[1].scope)) == inner]
+
+    def _scope_of(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """Qualifiers with a namespace alias in front resolved."""
+        if not parts:
+            return parts
+        return self.tools.resolver.qualifiers(parts, self.context)
+
     def _enumerator(self, name: str, qualifiers: tuple[str, ...]) -> ConstTerm | None:
         if name not in self.tools.index.names_of_kind("enumerator"):
             return None
@@ -160,6 +281,7 @@ class NameLookup:
             facts = self.tools.index.facts(path)
             for _, enum in self._seen((path, e) for e in facts.enums if any(m == name for m, _ in e.members)):
                 names = (*visible(enum.scope), enum.name)
+                full = "::".join((*enum.scope, enum.name))
                 if (
                     qualifiers
                     and names[-len(qualifiers) :] != qualifiers
@@ -168,20 +290,22 @@ class NameLookup:
                     continue
                 if not qualifiers and enum.scoped:
                     continue
-                found["::".join(names)] = ConstTerm(self._enum_value(path, enum, name), "::".join(names))
+                found[full] = ConstTerm(self.enum_value(path, enum, name), full)
         return next(iter(found.values())) if len(found) == 1 else None
 
-    def _enum_value(self, path: str, enum, name: str) -> int:
+    def enum_value(self, path: str, enum, name: str) -> int:
+        """The value of one enumerator. Raises Unknown."""
         value = -1
-        inside = self.elsewhere(path, enum.scope)
+        inside = self.elsewhere(path, enum.scope, dict(self.bound), self.around)
         for member, text in enum.members:
             if text is None:
                 value += 1
             else:
-                term = evaluate(text, inside)
-                if not isinstance(term, ConstTerm):
+                term = value_of(evaluate(self.tools.expand(path, text, enum.offset), inside))
+                if term is None:
                     raise Unknown(f"the value of `{member}` is not a number")
                 value = int(term.value)
+            inside.bound[member] = ConstTerm(value)
             if member == name:
                 return value
         raise Unknown(f"`{name}` is no member of `{enum.name}`")
@@ -197,34 +321,40 @@ class NameLookup:
         value = enumerator_value(text)
         if value is not None:
             return ConstTerm(value, "c10::ScalarType")
+        if len(parts) == 1:
+            return self._global(simple)
         found = self._enumerator(simple, parts[:-1])
         if found is not None:
             return found
         owner: Term | None = None
         why = ""
         try:
-            owner = self.name("::".join(parts[:-1])) if len(parts) > 1 else None
+            owner = self.name("::".join(parts[:-1]))
         except Unknown as unknown:
             why = str(unknown)
         if isinstance(owner, TypeTerm):
             return self.member(owner, simple)
+        if isinstance(owner, TemplateTerm):
+            raise Unknown(f"the arguments of `{owner.text}` in `{text}` are not known")
+        parts = (*self._scope_of(parts[:-1]), simple)
+        found = self._enumerator(simple, parts[:-1])
+        if found is not None:
+            return found
         index = self.tools.index
-        for _, made in self._seen(index.entries(simple, ("class",), lambda facts: facts.classes)):
-            scope = visible(made.scope)
-            if made.template is None and scope[-len(parts) + 1 :] == parts[:-1]:
-                return TypeTerm("::".join((*scope, made.name)))
-        for _, enum in self._seen(index.entries(simple, ("enum",), lambda facts: facts.enums)):
-            if visible(enum.scope)[-len(parts) + 1 :] == parts[:-1]:
-                return TypeTerm("::".join((*visible(enum.scope), enum.name)))
-        for path, alias in self._seen(index.entries(simple, ("alias",), lambda facts: facts.aliases)):
-            if (
-                alias.kind == "type"
-                and alias.template is None
-                and visible(alias.scope)[-len(parts) + 1 :] == parts[:-1]
-            ):
-                return self.elsewhere(path, alias.scope).type(alias.target)
-        for path, variable in self._seen(index.entries(simple, ("variable",), lambda facts: facts.variables)):
-            if variable.constant and variable.value and visible(variable.scope)[-len(parts) + 1 :] == parts[:-1]:
-                inside = self.elsewhere(path, variable.scope)
-                return evaluate(self.tools.expand(path, variable.value, variable.offset), inside)
+        wanted = parts[:-1]
+        for _, made in self._meant(index.entries(simple, ("class",), lambda facts: facts.classes), wanted):
+            if made.specialisation is None:
+                qualified = "::".join((*made.scope, made.name))
+                return TypeTerm(qualified) if made.template is None else TemplateTerm(qualified)
+        for _, enum in self._meant(index.entries(simple, ("enum",), lambda facts: facts.enums), wanted):
+            return TypeTerm("::".join((*enum.scope, enum.name)))
+        for path, alias in self._meant(index.entries(simple, ("alias",), lambda facts: facts.aliases), wanted):
+            if alias.kind == "type":
+                if alias.template is not None:
+                    return TemplateTerm("::".join((*alias.scope, simple)))
+                return self.elsewhere(path, alias.scope).type(self.tools.expand(path, alias.target, alias.offset))
+        for path, variable in self._meant(index.entries(simple, ("variable",), lambda facts: facts.variables), wanted):
+            if variable.constant and variable.value and variable.template is None:
+                value = self.tools.expand(path, variable.value, variable.offset)
+                return self.elsewhere(path, variable.scope).initialiser(value, variable.type)
         raise Unknown(why or f"`{text}` is not known in the source")

@@ -1,255 +1,368 @@
-"""Templates at a place: the part of ``Environment`` that binds parameters and reads specialisations and members."""
+"""Templates at a place: the part of ``Environment`` that binds parameters and reads templates with their arguments."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
-from opwalker.expand.deduction import as_type, deduce, literal_term
-from opwalker.expand.expressions import evaluate
+from opwalker.expand import traits
+from opwalker.expand.deduction import Mismatch, argument, as_type
+from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.resolve import Context, visible
 from opwalker.expand.scalar_types import cpp_type
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
-from opwalker.expand.terms import ConstTerm, Term, TypeTerm, Unknown, join_arguments, print_term
+from opwalker.expand.terms import (
+    ConstTerm,
+    PackTerm,
+    TemplateTerm,
+    Term,
+    TypeTerm,
+    Unknown,
+    flattened,
+    join_arguments,
+    print_term,
+)
 from opwalker.facts.cpp_brackets import split_commas
-from opwalker.model.cpp import ClassDef
 
-_STD_SAME = frozenset(("is_same_v", "is_same"))
-_IDENTITY = {
-    "decay_t": "", "remove_cv_t": "", "remove_cvref_t": "&", "remove_reference_t": "&", "remove_const_t": "",
-    "remove_pointer_t": "*", "decay": "", "remove_pointer": "*", "remove_cv": "", "remove_reference": "&",
-    "remove_cvref": "&", "type_identity_t": "",
-}  # fmt: skip
+_WORD = re.compile(r"(?<![\w.])(?<!::)[A-Za-z_]\w*")
+_SEQUENCES = {"make_index_sequence": "unsigned long", "make_integer_sequence": None}
+_CONSTANTS = frozenset(("integral_constant", "bool_constant"))
+_LOGIC = {"conjunction": all, "disjunction": any, "negation": lambda truths: not truths[0]}
+#: Elements of one pack that are followed.
+MAX_PACK = 4000
+
+
+class NoType(Unknown):
+    """A substitution that fails: ``std::enable_if_t<false>``."""
 
 
 class TemplateReading:
-    """Class and alias templates with their arguments, and what stands inside them."""
+    """Class, alias and variable templates with their arguments."""
 
     def template(self, text: str, arguments: str, member: str | None) -> Term:
         """``text<arguments>`` or a member of it."""
         self._deeper()
-        parts = [arguments[a:b].strip() for a, b in split_commas(arguments)]
-        simple = text.rsplit("::", 1)[-1]
-        if simple in _STD_SAME and len(parts) == 2:
-            return ConstTerm(int(self.type(parts[0]) == self.type(parts[1])), "bool")
-        if simple in ("conditional_t", "conditional") and len(parts) == 3:
-            chosen = evaluate(parts[0], self)
-            return self.type(parts[1] if isinstance(chosen, ConstTerm) and chosen.value else parts[2])
-        if simple in ("integral_constant", "bool_constant", "Int", "C"):
-            return self._constant_type(simple, parts, member)
-        if simple in _IDENTITY and len(parts) == 1:
-            found = self.type(parts[0]).text
-            mark = _IDENTITY[simple]
-            if mark == "*" and found.endswith("*"):
-                found = found[:-1]
-            while found.endswith("&"):
-                found = found[:-1]
-            return TypeTerm(found.removesuffix(" const"))
         mapped = cpp_type(f"{text}<{arguments}>" + (f"::{member}" if member else ""))
         if mapped is not None:
             return TypeTerm(mapped)
-        return self._class_template(text, parts, member)
+        held = self.bound.get(text) if text in self.bound else self.frame.bound.get(text) if self.frame else None
+        if isinstance(held, TemplateTerm):
+            text = held.text
+        parts = self.parts(arguments)
+        found = self._standard(text, parts, member)
+        if found is None:
+            found = self._of_tree(text, parts, member)
+        elif member is not None and isinstance(found, TypeTerm) and member not in ("type", "value", "kValue"):
+            return self.member(found, member)
+        return found
 
-    def _constant_type(self, simple: str, parts: list[str], member: str | None) -> Term:
-        value = evaluate(parts[-1], self)
-        if not isinstance(value, ConstTerm):
-            raise Unknown(f"`{parts[-1]}` is not a number")
-        kind = "bool" if simple == "bool_constant" else self.type(parts[0]).text if len(parts) > 1 else "int"
+    # -- packs ------------------------------------------------------------------------------------------------------
+
+    def count(self, pack: str) -> int:
+        """How many elements a parameter pack has."""
+        held = self.name(pack)
+        if isinstance(held, PackTerm):
+            return len(held.items)
+        raise Unknown(f"`{pack}` is no pack whose elements are known")
+
+    def spread(self, text: str) -> list:
+        """For a pattern that names packs: an environment for each of their elements."""
+        packs: dict[str, PackTerm] = {}
+        for word in dict.fromkeys(_WORD.findall(text)):
+            held = self.pack(word)
+            if held is not None:
+                packs[word] = held
+        if not packs:
+            raise Unknown(f"the pack in `{text.strip()[:60]}` is not known")
+        counts = {len(p.items) for p in packs.values()}
+        if len(counts) > 1 or max(counts) > MAX_PACK:
+            raise Unknown(f"the packs in `{text.strip()[:60]}` are not of one length")
+        return [
+            replace(self, bound={**self.bound, **{name: held.items[i] for name, held in packs.items()}})
+            for i in range(counts.pop())
+        ]
+
+    def pack(self, word: str) -> PackTerm | None:
+        """The pack that a name means, if it means one."""
+        held = self.bound.get(word) if word in self.bound else None
+        if held is None and self.frame is not None and word not in self.bound:
+            held = self.frame.bound.get(word)
+        if held is None and self.choices:
+            try:
+                held = self._local(word)
+            except Unknown:
+                return None
+        return held if isinstance(held, PackTerm) else None
+
+    def parts(self, arguments: str) -> list[tuple[str, TemplateReading]]:
+        """Template arguments, each with the environment it is read in; expansions of packs spread."""
+        out: list[tuple[str, TemplateReading]] = []
+        for a, b in split_commas(arguments):
+            piece = arguments[a:b].strip()
+            if piece.endswith("..."):
+                pattern = piece[:-3].strip()
+                out += [(pattern, scope) for scope in self.spread(pattern)]
+            elif piece:
+                out.append((piece, self))
+        return out
+
+    # -- the standard library's -------------------------------------------------------------------------------------
+
+    def _standard(self, text: str, parts, member: str | None) -> Term | None:
+        """Templates of the standard library and of torch that are known by name; None for others."""
+        scope, _, simple = text.rpartition("::")
+        if scope and scope.removeprefix("::").split("::")[0] not in ("std", "cuda", "at", "c10", "torch", "cute"):
+            return None
+        base = simple.removesuffix("_t")
+        if base in ("conditional", "enable_if") and parts:
+            return self._conditional(base, parts)
+        if simple in _CONSTANTS or (simple in ("Int", "C") and (scope == "cute" or not self._is_class(simple))):
+            return self._constant_type(simple, parts, member)
+        if simple in ("index_sequence", "integer_sequence", *_SEQUENCES):
+            return self._sequence(simple, parts)
+        if base == "void":
+            return TypeTerm("void") if [s.type(t) for t, s in parts] else None
+        if simple.removesuffix("_v") in _LOGIC and parts:
+            truths = [self._truth(t, s) for t, s in parts]
+            return self._answer(bool(_LOGIC[simple.removesuffix("_v")](truths)), simple, member)
+        if simple.removesuffix("_v").startswith("is_") and parts and not self._is_class(simple):
+            kinds = [s.type(t).text for t, s in parts]
+            found = traits.truth(simple, kinds)
+            return None if found is None else self._answer(found, simple, member)
+        if base == "tuple_element" and len(parts) == 2:
+            return self._tuple_element(parts)
+        if not parts or (not scope and simple in self.tools.index.names_of_kind("class")):
+            return None
+        made = traits.made_type(simple, [parts[0][1].type(parts[0][0]).text]) if base in traits.TYPE_NAMES else None
+        if made is not None:
+            return TypeTerm(made)
+        if simple in traits.PLAIN_TEMPLATES.get(scope.removeprefix("::"), ()) and member is None:
+            return TypeTerm(f"{scope.removeprefix('::')}::{simple}<{join_arguments(self._printed_parts(parts))}>")
+        return None
+
+    def _is_class(self, simple: str) -> bool:
+        return simple in self.tools.index.names_of_kind("class") or simple in self.tools.index.names_of_kind("alias")
+
+    @staticmethod
+    def _printed_parts(parts) -> list[str]:
+        return [print_term(term, None) for term in flattened(s.term(t) for t, s in parts)]
+
+    def _conditional(self, base: str, parts) -> TypeTerm:
+        chosen = value_of(evaluate(parts[0][0], parts[0][1]))
+        if chosen is None:
+            raise Unknown(f"`{parts[0][0][:80]}` is not a constant that could be worked out")
+        if base == "conditional":
+            text, scope = parts[1 if chosen.value else 2]
+            return scope.type(text)
+        if not chosen.value:
+            raise NoType(f"`{parts[0][0][:80]}` does not hold")
+        return parts[1][1].type(parts[1][0]) if len(parts) > 1 else TypeTerm("void")
+
+    @staticmethod
+    def _truth(text: str, scope) -> bool:
+        found = scope.type(text)
+        held = value_of(scope.member(found, "value"))
+        if held is None:
+            raise Unknown(f"`{text[:80]}::value` is not known")
+        return bool(held.value)
+
+    @staticmethod
+    def _answer(found: bool, simple: str, member: str | None) -> Term:
+        if simple.endswith("_v") or member == "value":
+            return ConstTerm(int(found), "bool")
+        return TypeTerm(f"std::integral_constant<bool, {'true' if found else 'false'}>")
+
+    def _constant_type(self, simple: str, parts, member: str | None) -> Term:
+        value = value_of(evaluate(parts[-1][0], parts[-1][1]))
+        if value is None:
+            raise Unknown(f"`{parts[-1][0]}` is not a number")
+        kind = "bool" if simple == "bool_constant" else parts[0][1].type(parts[0][0]).text if len(parts) > 1 else "int"
         if member in ("value", "kValue"):
             return as_type(value, kind)
         return TypeTerm(f"std::integral_constant<{kind}, {print_term(as_type(value, kind), kind)}>")
 
-    def _class_template(self, text: str, parts: list[str], member: str | None) -> Term:
+    def _sequence(self, simple: str, parts) -> TypeTerm:
+        if simple == "index_sequence":
+            kind, given = "unsigned long", parts
+        elif simple == "make_index_sequence":
+            kind, given = "unsigned long", None
+        else:
+            kind = parts[0][1].type(parts[0][0]).text
+            given = parts[1:] if simple == "integer_sequence" else None
+        if given is None:
+            count = value_of(evaluate(parts[-1][0], parts[-1][1]))
+            if count is None or not 0 <= count.value <= MAX_PACK:
+                raise Unknown(f"the length of `{simple}` is not known")
+            values: list[Term] = [ConstTerm(i, kind) for i in range(int(count.value))]
+        else:
+            values = [as_type(value_of(evaluate(t, s)), kind) for t, s in given]
+        return TypeTerm(f"std::integer_sequence<{', '.join([kind, *(print_term(v, kind) for v in values)])}>")
+
+    @staticmethod
+    def _tuple_element(parts) -> TypeTerm:
+        number = value_of(evaluate(parts[0][0], parts[0][1]))
+        held = parts[1][1].type(parts[1][0]).text
+        inner = held[held.find("<") + 1 : held.rindex(">")] if "<" in held else ""
+        listed = [inner[a:b].strip() for a, b in split_commas(inner)]
+        if number is None or not 0 <= number.value < len(listed):
+            raise Unknown("the element of a tuple is not known")
+        return TypeTerm(listed[int(number.value)])
+
+    # -- the tree's -------------------------------------------------------------------------------------------------
+
+    def _of_tree(self, text: str, parts, member: str | None) -> Term:
+        """A class, alias or variable template of the source."""
         simple = text.rsplit("::", 1)[-1]
-        wanted = tuple(p for p in text.split("::") if p)[:-1]
+        wanted = self._scope_of(tuple(p for p in text.split("::") if p)[:-1])
+        inner = self._inner_template(wanted, simple, parts, member) if simple else None
+        if inner is not None:
+            return inner
         index = self.tools.index
-        for path, alias in self._seen(index.entries(simple, ("alias",), lambda facts: facts.aliases)):
+        for path, alias in self._meant(index.entries(simple, ("alias",), lambda facts: facts.aliases), wanted):
             if alias.template is not None and alias.kind == "type":
-                parameters = template_parameters(alias.template)
-                bound = self.bind(parameters, self._arguments_of(parts, parameters))
-                inside = self.elsewhere(path, alias.scope, bound)
-                found = inside.type(alias.target)
-                return self.member(found, member) if member else found
-        for path, variable in self._seen(index.entries(simple, ("variable",), lambda facts: facts.variables)):
-            if variable.template is not None and variable.value is not None and member is None:
-                parameters = template_parameters(variable.template)
-                bound = self.bind(parameters, self._arguments_of(parts, parameters))
-                return evaluate(
-                    self.tools.expand(path, variable.value, variable.offset),
-                    self.elsewhere(path, variable.scope, bound),
-                )
+                return self._alias(path, alias, parts, member)
+        found = [
+            (path, variable)
+            for path, variable in self._meant(
+                index.entries(simple, ("variable",), lambda facts: facts.variables), wanted
+            )
+            if variable.template is not None and variable.value is not None
+        ]
+        if found and member is None:
+            return self._variable(found, parts)
         made = [
             (path, c)
-            for path, c in self._seen(index.entries(simple, ("class",), lambda facts: facts.classes))
-            if (c.template is not None or c.specialisation is not None)
-            and (not wanted or visible(c.scope)[-len(wanted) :] == wanted)
+            for path, c in self._meant(index.entries(simple, ("class",), lambda facts: facts.classes), wanted)
+            if c.template is not None or c.specialisation is not None
         ]
-        primary = next(((p, c) for p, c in made if c.specialisation is None), None)
         if not made:
             raise Unknown(f"`{text}<…>` is not defined in the source")
+        primary = next(((p, c) for p, c in made if c.specialisation is None), None)
+        qualified = "::".join((*made[0][1].scope, simple))
+        found_type = self.class_type(qualified, primary, parts)
+        return self.member(found_type, member) if member else found_type
+
+    def _alias(self, path: str, alias, parts, member: str | None, bound=None, owner: str | None = None) -> Term:
+        parameters = template_parameters(alias.template)
+        context = Context(path, self.context.root, alias.scope)
+        given = self.bind(parameters, self._arguments_of(parts, parameters), context)
+        inside = self.elsewhere(path, alias.scope, {**(bound or {}), **given}, owner)
+        found = inside.type(self.tools.expand(path, alias.target, alias.offset))
+        return self.member(found, member) if member else found
+
+    def _variable(self, found, parts) -> Term:
+        """A variable template: the specialisation for the arguments, or the template itself."""
+        primary = next(((p, v) for p, v in found if v.specialisation is None), None)
+        parameters = template_parameters(primary[1].template) if primary else ()
+        given = self._arguments_of(parts, parameters)
+        context = Context(primary[0], self.context.root, primary[1].scope) if primary else None
+        bound = self.bind(parameters, given, context) if primary else {}
+        printed = [print_term(t, None) for t in (flattened(bound.values()) if primary else given)]
+        for path, variable in found:
+            if variable.specialisation is None:
+                continue
+            held = self.pattern_bound(path, variable, printed)
+            if held is not None:
+                return self._initial(path, variable, held)
+        if primary is None:
+            raise Unknown(f"`{found[0][1].name}` is not defined for these arguments in the source")
+        return self._initial(primary[0], primary[1], bound)
+
+    def _initial(self, path: str, variable, bound) -> Term:
+        value = self.tools.expand(path, variable.value, variable.offset).strip()
+        return self.elsewhere(path, variable.scope, bound).initialiser(value, variable.type)
+
+    def pattern_bound(self, path: str, special, printed: Sequence[str]) -> dict[str, Term | None] | None:
+        """What a specialisation's pattern binds for printed arguments; None where it does not fit. Raises Unknown."""
+        parameters = template_parameters(special.template)
+        names = {p.name for p in parameters if p.name}
+        text = special.specialisation
+        patterns = [text[a:b].strip() for a, b in split_commas(text)]
+        found: dict[str, Term | None] = {}
+        inside = self.elsewhere(path, special.scope)
+        late: list[tuple[str, str]] = []
+        try:
+            for number, pattern in enumerate(patterns):
+                if pattern.endswith("...") and pattern[:-3].strip() in names:
+                    found[pattern[:-3].strip()] = PackTerm(tuple(_literals(printed[number:])))
+                    break
+                if number >= len(printed):
+                    return None
+                before = dict(found)
+                argument(pattern, printed[number], names, found, lambda t: print_term(inside.term(t), None))
+                if names.intersection(_WORD.findall(pattern)) and found == before and pattern not in names:
+                    late.append((pattern, printed[number]))
+            else:
+                if len(printed) > len(patterns):
+                    return None
+        except Mismatch:
+            return None
+        held = self.elsewhere(path, special.scope, dict(found))
+        for pattern, given in late:
+            try:
+                if "".join(print_term(held.term(pattern), None).split()) != "".join(given.split()):
+                    return None
+            except NoType:
+                return None
+        return found
+
+    def class_type(self, qualified: str, primary, parts) -> TypeTerm:
+        """A class template with its arguments, defaults filled in."""
         parameters = template_parameters(primary[1].template) if primary else ()
         terms = self._arguments_of(parts, parameters)
         if primary:
             bound = self.bind(parameters, terms, Context(primary[0], self.context.root, primary[1].scope))
             printed = self.printed(parameters, bound)
         else:
-            bound = {}
-            printed = [print_term(t, None) for t in terms]
-        qualified = "::".join((*visible(made[0][1].scope), simple))
-        found = TypeTerm(f"{qualified}<{join_arguments(printed)}>")
-        return self.member(found, member) if member else found
+            printed = [print_term(t, None) for t in flattened(terms)]
+        return TypeTerm(f"{qualified}<{join_arguments(printed)}>")
+
+    # -- binding ----------------------------------------------------------------------------------------------------
 
     def _arguments(self, text: str | None, parameters) -> list[Term]:
-        if not text:
-            return []
-        return self._arguments_of([text[a:b].strip() for a, b in split_commas(text)], parameters)
+        return self._arguments_of(self.parts(text), parameters) if text else []
 
-    def _arguments_of(self, parts: list[str], parameters) -> list[Term]:
-        return [self.term(part, parameters[i] if i < len(parameters) else None) for i, part in enumerate(parts)]
+    def _arguments_of(self, parts, parameters) -> list[Term]:
+        out = []
+        for number, (text, scope) in enumerate(parts):
+            last = parameters[-1] if parameters and parameters[-1].pack else None
+            out.append(scope.term(text, parameters[number] if number < len(parameters) else last))
+        return out
 
     def bind(self, parameters, given: list[Term], context: Context | None = None) -> dict[str, Term | None]:
         """Template parameters with the terms given for them, then their defaults. Raises Unknown for one without."""
         bound: dict[str, Term | None] = {}
         for number, parameter in enumerate(parameters):
-            if parameter.pack:
-                raise Unknown(f"the pack `{parameter.name}` is not followed")
             key = parameter.name or f"#{number}"
-            if number < len(given):
-                term = given[number]
-                if isinstance(term, ConstTerm) and parameter.type is not None:
-                    term = self._typed(term, parameter, bound, context)
-                bound[key] = term
+            if parameter.pack:
+                rest = flattened(given[number:])
+                bound[key] = PackTerm(tuple(self._typed(t, parameter, bound, context) for t in rest))
+            elif number < len(given):
+                bound[key] = self._typed(given[number], parameter, bound, context)
             elif parameter.default is not None:
                 inside = self.under(context or self.context, dict(bound))
-                term = inside.term(parameter.default, parameter)
-                bound[key] = self._typed(term, parameter, bound, context) if isinstance(term, ConstTerm) else term
+                bound[key] = self._typed(inside.term(parameter.default, parameter), parameter, bound, context)
             else:
                 raise Unknown(f"the template parameter `{parameter.name}` is not given")
         return bound
 
-    def _typed(self, term: ConstTerm, parameter: TemplateParameter, bound, context) -> ConstTerm:
-        if parameter.type in (None, "auto"):
+    def _typed(self, term: Term, parameter: TemplateParameter, bound, context) -> Term:
+        if not isinstance(term, ConstTerm) or parameter.type in (None, "auto"):
             return term
         inside = self.under(context or self.context, dict(bound))
         return as_type(term, inside.type(parameter.type).text)
 
     def printed(self, parameters, bound: dict[str, Term | None]) -> list[str]:
-        """The arguments in the order of the parameters, as a demangler prints them."""
-        out = []
-        for number, parameter in enumerate(parameters):
-            term = self._known(bound.get(parameter.name or f"#{number}"), parameter.name)
-            out.append(print_term(term, None))
-        return out
-
-    def member(self, owner: TypeTerm, member: str) -> Term:
-        """A constant or type inside a class, or of a class template with its arguments."""
-        constant = re.match(r"std::integral_constant<(.*), ([^,]*)>\Z", owner.text)
-        if constant and member == "value":
-            return as_type(evaluate(constant.group(2).rstrip("ul"), self), constant.group(1))
-        text = owner.text
-        at = text.find("<")
-        name, inner = (text[:at], text[at + 1 : -1]) if at >= 0 else (text, None)
-        simple = name.rsplit("::", 1)[-1]
-        scope = tuple(p for p in name.split("::")[:-1] if p)
-        found = [
-            (path, made)
-            for path, made in self._seen(self.tools.index.entries(simple, ("class",), lambda facts: facts.classes))
-            if not scope or visible(made.scope)[-len(scope) :] == scope
-        ]
-        parts = [inner[a:b].strip() for a, b in split_commas(inner)] if inner else []
-        chosen = self.chosen_class(found, parts)
-        if chosen is None:
-            raise Unknown(f"`{owner.text[:80]}` is not defined in the source")
-        path, made, bound = chosen
-        return self._inside(path, made, bound, member, owner)
-
-    def chosen_class(self, found, parts: list[str]) -> tuple[str, ClassDef, dict[str, Term | None]] | None:
-        """The primary template or the specialisation whose pattern fits; the most special one first."""
-        fitting: list[tuple[int, str, ClassDef, dict]] = []
-        for path, made in found:
-            parameters = template_parameters(made.template)
-            if made.specialisation is None:
-                if parts and not parameters:
-                    continue
-                given = [literal_term(p) for p in parts]
-                try:
-                    bound = self.bind(parameters, given, Context(path, self.context.root, made.scope))
-                except Unknown:
-                    bound = {p.name: t for p, t in zip(parameters, given, strict=False)}
-                fitting.append((0, path, made, bound))
-                continue
-            patterns = [made.specialisation[a:b].strip() for a, b in split_commas(made.specialisation)]
-            names = {p.name for p in parameters}
-            bound = {}
-            fits = len(patterns) == len(parts)
-            inside = self.elsewhere(path, made.scope)
-            for pattern, part in zip(patterns, parts, strict=False):
-                if pattern in names:
-                    term = literal_term(part)
-                    fits = fits and bound.get(pattern, term) == term
-                    bound[pattern] = term
-                    continue
-                matched = deduce(pattern, part, names)
-                if matched:
-                    bound.update(matched)
-                    continue
-                try:
-                    fits = fits and print_term(inside.term(pattern), None) == part.strip()
-                except Unknown:
-                    fits = False
-            if fits:
-                fitting.append((1 + sum(1 for p in patterns if p not in names), path, made, bound))
-        if not fitting:
-            return None
-        best = max(fitting, key=lambda item: item[0])
-        return best[1], best[2], best[3]
-
-    def _inside(self, path: str, made: ClassDef, bound, member: str, owner: TypeTerm) -> Term:
-        facts = self.tools.index.facts(path)
-        inside = self.elsewhere(path, (*made.scope, made.name), _InClass(bound))
-        inside.bound.owner = (inside, path, made)
-        within = lambda entry: made.body_start < entry.offset < made.body_end  # noqa: E731
-        for variable in facts.variables:
-            if variable.name == member and within(variable) and variable.value is not None:
-                value = self.tools.expand(path, variable.value, variable.offset).strip()
-                if value[:1] == "{" and value[-1:] == "}":
-                    value = value[1:-1]
-                return evaluate(value, inside)
-        for alias in facts.aliases:
-            if alias.name == member and within(alias):
-                return inside.type(alias.target)
-        for enum in facts.enums:
-            for name, _ in enum.members:
-                if name == member and within(enum):
-                    return ConstTerm(inside._enum_value(path, enum, member), "int")
-        for base in made.bases:
-            try:
-                return inside.member(inside.type(base), member)
-            except Unknown:
-                continue
-        raise Unknown(f"`{owner.text[:60]}::{member}` is not defined in the source")
+        """The arguments in the order of the parameters, as a demangler prints them; a pack is spread."""
+        terms = [self._known(bound.get(p.name or f"#{n}"), p.name) for n, p in enumerate(parameters)]
+        return [print_term(term, None) for term in flattened(terms)]
 
 
-class _InClass(dict):
-    """Bindings inside a class: its template parameters, and its own members as they are asked for."""
+def _literals(texts: Sequence[str]) -> list[Term]:
+    from opwalker.expand.deduction import literal_term
 
-    owner: tuple | None = None
+    return [literal_term(text) for text in texts]
 
-    def __contains__(self, name: object) -> bool:
-        return dict.__contains__(self, name) or self._has(str(name))
 
-    def __getitem__(self, name: str):
-        if dict.__contains__(self, name):
-            return dict.__getitem__(self, name)
-        inside, path, made = self.owner
-        return inside._inside(path, made, self, name, TypeTerm(made.name))
-
-    def _has(self, name: str) -> bool:
-        if self.owner is None:
-            return False
-        inside, path, made = self.owner
-        facts = inside.tools.index.facts(path)
-        return any(
-            e.name == name and made.body_start < e.offset < made.body_end
-            for entries in (facts.variables, facts.aliases)
-            for e in entries
-        ) or any(m == name and made.body_start < e.offset < made.body_end for e in facts.enums for m, _ in e.members)
+__all__ = ["NoType", "TemplateReading", "visible"]

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import re
 
-from opwalker.expand.deduction import QUALIFIER
+from opwalker.expand.deduction import literal_term
 from opwalker.expand.expressions import evaluate
 from opwalker.expand.resolve import visible
 from opwalker.expand.scalar_types import cpp_type
+from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
-from opwalker.expand.terms import ConstTerm, FunctionTerm, Term, TypeTerm, Unknown, builtin, join_arguments
-from opwalker.facts.cpp_brackets import match_angle
+from opwalker.expand.terms import (
+    ConstTerm,
+    FunctionTerm,
+    TemplateTerm,
+    Term,
+    TypeTerm,
+    Unknown,
+    builtin,
+    join_arguments,
+)
+from opwalker.facts.cpp_brackets import match_angle, match_bracket
+
+_NAME = re.compile(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
 
 class TypeReading:
@@ -20,16 +32,46 @@ class TypeReading:
         """A template argument: a type or a constant, by what the parameter asks for."""
         self._deeper()
         text = text.strip()
-        if parameter is not None and parameter.type is None:
+        if parameter is None:
+            try:
+                return self.type(text)
+            except Unknown:
+                return evaluate(text, self)
+        if parameter.type is None:
             return self.type(text)
-        if parameter is not None and "(" in (parameter.type or ""):
+        if parameter.is_template:
+            return self._template_name(text)
+        if "(" in parameter.type or self._is_function(parameter.type):
             return self.function(text)
-        if parameter is not None:
-            return evaluate(text, self)
+        if parameter.type == "auto" and self._names_function(text):
+            return self.function(text)
+        return evaluate(text, self)
+
+    def _template_name(self, text: str) -> Term:
+        found = self.name(text)
+        if isinstance(found, TypeTerm):
+            return TemplateTerm(found.text)
+        if isinstance(found, TemplateTerm):
+            return found
+        raise Unknown(f"`{text[:80]}` is no template that is known")
+
+    def _is_function(self, kind: str) -> bool:
+        """Whether the declared type of a constant is an alias of a pointer to a function."""
+        bare = kind.strip()
+        if builtin(bare) is not None or not _NAME.fullmatch(bare):
+            return False
+        simple = bare.rsplit("::", 1)[-1]
+        if simple not in self.tools.index.names_of_kind("alias"):
+            return False
         try:
-            return self.type(text)
+            return shape(self.type(bare).text).parameters is not None
         except Unknown:
-            return evaluate(text, self)
+            return False
+
+    def _names_function(self, text: str) -> bool:
+        name = re.match(r"&?\s*((?:::)?[\w:]+)", text)
+        simple = name.group(1).rsplit("::", 1)[-1] if name else ""
+        return simple in self.tools.index.names_of_kind("function")
 
     def type(self, text: str) -> TypeTerm:
         """A type in canonical spelling."""
@@ -38,34 +80,48 @@ class TypeReading:
         mapped = cpp_type(text)
         if mapped is not None:
             return TypeTerm(mapped)
-        const = bool(re.search(r"\bconst\b", re.sub(r"<.*>", "", text)))
-        bare = " ".join(QUALIFIER.sub(" ", text).split()) if "<" not in text else _strip_outer(text)
-        suffix = ""
-        while bare.endswith(("*", "&")):
-            suffix = bare[-1] + suffix
-            bare = bare[:-1].rstrip()
-            bare = re.sub(r"\s*\bconst\Z", "", bare)
-        known = builtin(bare)
+        held = shape(text)
+        if held.parameters is not None:
+            result = self.type(held.base).text
+            listed = tuple(self.type(p).text for p in held.parameters)
+            return TypeTerm(Shape(result, False, held.marks, listed).text)
+        known = builtin(held.base)
         if known is None:
-            known = self._type_name(bare)
-        if const and suffix.startswith(("*", "&")):
-            known = f"{known} const"
-        return TypeTerm(known + suffix)
+            known = self._type_name(held.base)
+        inner = shape(known)
+        marks = tuple(self._extent(mark) for mark in held.marks)
+        if marks and marks[0] in ("&", "&&") and inner.marks and inner.marks[-1] in ("&", "&&"):
+            marks = marks[1:]  # a reference to a reference is one
+        const = held.const and bool(marks or inner.marks)
+        if inner.parameters is not None or (inner.marks and not marks):
+            return TypeTerm(known)
+        if inner.marks:
+            return TypeTerm(known + "".join(marks))
+        return TypeTerm(Shape(inner.base, inner.const or const, marks).text)
+
+    def _extent(self, mark: str) -> str:
+        if not mark.startswith("[") or mark == "[]":
+            return mark
+        found = evaluate(mark[1:-1], self)
+        return f"[{found.value}]" if isinstance(found, ConstTerm) else mark
 
     def _type_name(self, text: str) -> str:
         if text.startswith("decltype"):
             return self._decltype(text)
-        head = re.match(r"(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*", text)
+        head = _NAME.match(text)
         if head is None:
             raise Unknown(f"`{text[:80]}` is not a type that could be worked out")
-        name, rest = head.group(), text[head.end() :].strip()
+        name, rest = "".join(head.group().split()), text[head.end() :].strip()
         if rest.startswith("<"):
             close = match_angle(rest, 0)
             if close < 0:
                 raise Unknown(f"`{text[:80]}` is not a type that could be worked out")
             tail = rest[close:].strip()
-            member = tail.removeprefix("::").removeprefix("template ").strip() if tail else None
-            found = self.template(name, rest[1 : close - 1], member)
+            member = tail.removeprefix("::").strip().removeprefix("template ").strip() if tail else None
+            if member and not re.fullmatch(r"\w+", member):
+                found = self._members(self.template(name, rest[1 : close - 1], None), member)
+            else:
+                found = self.template(name, rest[1 : close - 1], member)
         elif rest:
             raise Unknown(f"`{text[:80]}` is not a type that could be worked out")
         else:
@@ -74,14 +130,41 @@ class TypeReading:
             raise Unknown(f"`{text[:80]}` is no type")
         return found.text
 
+    def _members(self, owner: Term, chain: str) -> Term:
+        """Members of members: ``B<int>::C::type``."""
+        found = owner
+        while chain:
+            if not isinstance(found, TypeTerm):
+                break
+            word = re.match(r"(?:template\s+)?(\w+)\s*", chain)
+            if word is None:
+                raise Unknown(f"`{chain[:60]}` is not a type that could be worked out")
+            name, chain = word.group(1), chain[word.end() :]
+            if chain.startswith("<"):
+                close = match_angle(chain, 0)
+                inner = self.spelt(chain[1 : close - 1]) if close > 0 else ""
+                name, chain = f"{name}<{inner}>", chain[close:].lstrip()
+            found = self.member(found, name)
+            chain = chain.removeprefix("::").strip()
+        return found
+
+    def spelt(self, arguments: str) -> str:
+        """Template arguments in canonical spelling, so that they mean the same elsewhere."""
+        return join_arguments(self._printed_parts(self.parts(arguments))).strip()
+
     def _decltype(self, text: str) -> str:
-        if "(" not in text or ")" not in text:
+        opened = text.find("(")
+        close = match_bracket(text, opened) if opened >= 0 else -1
+        if close < 0:
             raise Unknown(f"`{text[:60]}` is not a type that could be worked out")
-        inside = text[text.index("(") + 1 : text.rindex(")")].strip()
-        tail = text[text.rindex(")") + 1 :].strip()
+        inside, tail = text[opened + 1 : close - 1].strip(), text[close:].strip()
         found = self.type_of(inside)
+        if re.fullmatch(r"\*\s*\w+|\(.*\)|[\w.>-]+\s*\[.*\]", inside, re.DOTALL) and not tail:
+            # The type of such an expression is a reference.
+            found = TypeTerm(found.text.rstrip("&") + "&")
         if tail.startswith("::"):
-            member = self.member(found, tail[2:].strip())
+            held = TypeTerm(found.text.rstrip("&"))
+            member = self._members(held, tail[2:].strip())
             if isinstance(member, TypeTerm):
                 return member.text
             raise Unknown(f"`{text[:80]}` is no type")
@@ -90,6 +173,9 @@ class TypeReading:
     def function(self, text: str) -> FunctionTerm:
         """A device function given as a template argument: ``&(float ns::f<float>(float const&))``."""
         name = text.strip().lstrip("&").strip()
+        held = self.bound.get(name) if name in self.bound else self.frame.bound.get(name) if self.frame else None
+        if isinstance(held, FunctionTerm):
+            return held
         inner = None
         at = name.find("<")
         if at >= 0 and match_angle(name, at) == len(name):
@@ -99,97 +185,22 @@ class TypeReading:
             raise Unknown(f"`{text.strip()[:80]}` names {len(found) or 'no'} functions of the source")
         function = found[0].function
         parameters = template_parameters(function.template)
+        qualified = "::".join((*visible(function.scope), function.name))
+        internal = "static" in function.flags and "member" not in function.flags
+        if not parameters:
+            if internal or "::" in qualified:
+                return FunctionTerm(f"&{qualified}", internal)
+            return FunctionTerm(f"&({qualified}({', '.join(self._parameter_types(found[0].path, function, {}))}))")
         bound = self.bind(parameters, self._arguments(inner, parameters)) if parameters else {}
         inside = self.elsewhere(found[0].path, function.scope, bound)
-        printed = ", ".join((inside.type(p.type).text) for p in function.parameters)
-        qualified = "::".join((*visible(function.scope), function.name))
-        if not parameters:
-            return FunctionTerm(f"&{qualified}({printed})")
+        printed = ", ".join(self._parameter_types(found[0].path, function, bound))
         listed = join_arguments(inside.printed(parameters, bound))
         returned = inside.type(function.return_type).text
-        return FunctionTerm(f"&({(returned)} {qualified}<{listed}>({printed}))")
+        return FunctionTerm(f"&({(returned)} {qualified}<{listed}>({printed}))", internal)
 
-    def call(self, text: str, template: str | None, arguments: list[str]) -> Term:
-        """A constexpr function of the source whose body is one return statement."""
-        self._deeper()
-        found = self.tools.resolver.function(text, self.context, len(arguments), kernel=False).candidates
-        if len(found) != 1:
-            raise Unknown(f"`{text}(…)` is not a constant function of the source")
-        candidate = found[0]
-        function = candidate.function
-        body = self.tools.resolver.source(candidate.path, function.body_start, function.body_end)
-        returned = re.fullmatch(r"\{\s*return\s+(.*?);\s*\}", body, re.DOTALL)
-        if returned is None or "constexpr" not in function.flags:
-            raise Unknown(f"`{text}(…)` is not a constant function of the source")
-        bound: dict[str, Term | None] = {}
-        parameters = template_parameters(function.template)
-        if template is not None:
-            bound.update(self.bind(parameters, self._arguments(template, parameters)))
-        for parameter, argument in zip(function.parameters, arguments, strict=False):
-            bound[parameter.name] = evaluate(argument, self)
-        inside = self.elsewhere(candidate.path, function.scope, bound)
-        return evaluate(returned.group(1), inside)
-
-    def type_of(self, text: str) -> TypeTerm:
-        """The type of an expression, as far as deduction needs it."""
-        self._deeper()
-        text = text.strip()
-        made = re.match(r"(?:reinterpret_cast|static_cast|const_cast)\s*<", text)
-        if made:
-            close = match_angle(text, made.end() - 1)
-            return self.type(text[made.end() : close - 1])
-        cast = re.match(r"\(\s*((?:const\s+)?[\w:]+(?:\s*<[^()]*>)?(?:\s*const)?\s*\*+)\s*\)\s*[\w(&]", text)
-        if cast:
-            return self.type(cast.group(1))
-        data = re.search(
-            r"(?:\.|->)\s*(?:template\s+)?(const_|mutable_)?data(?:_ptr)?\s*<(.*)>\s*\(\s*\)\Z", text, re.DOTALL
-        )
-        if data:
-            inner = self.type(data.group(2)).text
-            return TypeTerm(f"{inner}{' const' if data.group(1) == 'const_' else ''}*")
-        braces = re.match(r"([\w:]+(?:\s*<.*>)?)\s*(?:\{\s*\}|\(\s*\))\Z", text, re.DOTALL)
-        if braces:
-            return self.type(braces.group(1))
-        if re.fullmatch(r"[A-Za-z_]\w*", text):
-            return self._type_of_name(text)
-        term = evaluate(text, self)
-        if isinstance(term, ConstTerm):
-            return TypeTerm(term.type)
-        raise Unknown(f"the type of `{text[:60]}` is not known")
-
-    def _type_of_name(self, name: str) -> TypeTerm:
-        if self.body is not None:
-            held = self.body.enclosing_lambdas(self.offset)
-            best = None
-            for local in self.body.locals.get(name, ()):
-                block = self.body.facts.blocks[local.block] if local.block >= 0 else None
-                if local.start < self.offset and (block is None or block.start <= self.offset < block.end):
-                    best = local
-            for inner in held:
-                for number, (kind, parameter) in enumerate(inner.parameters):
-                    if parameter == name and (best is None or best.start < inner.start):
-                        call = self.choices.get(inner.start)
-                        if "auto" not in kind:
-                            return self.type(kind)
-                        if call is not None and number < len(call.arguments):
-                            found = self.at(call.start).type_of(self.body.text(call.arguments[number])).text
-                            return TypeTerm(found)
-            if best is not None:
-                kind = re.sub(r"\b(?:constexpr|static)\b", "", best.type).strip()
-                if re.sub(r"\bconst\b|[*&\s]", "", kind) == "auto" and best.value is not None:
-                    return self.at(best.start).type_of(self.body.text(best.value).strip("= "))
-                return self.at(best.start).type(kind)
-        function = self.frame.candidate.function if self.frame is not None and self.frame.candidate else None
-        for parameter in function.parameters if function else ():
-            if parameter.name == name:
-                return self.type(parameter.type)
-        raise Unknown(f"the type of `{name}` is not known")
+    def _parameter_types(self, path: str, function, bound) -> list[str]:
+        inside = self.elsewhere(path, function.scope, bound)
+        return [inside.type(p.type).text for p in function.parameters]
 
 
-def _strip_outer(text: str) -> str:
-    """A template type without the qualifiers outside of its arguments."""
-    at = text.find("<")
-    close = match_angle(text, at)
-    head = " ".join(QUALIFIER.sub(" ", text[:at]).split())
-    tail = " ".join(re.sub(r"\b(?:const|volatile)\b", " ", text[close:]).split()) if close > 0 else ""
-    return f"{head}{text[at:close]}{tail}" if close > 0 else text
+__all__ = ["TypeReading", "literal_term"]

@@ -1,31 +1,35 @@
 """Constant expressions worked out: numbers, names, operators, casts, sizeof, type traits, calls of constexpr functions.
 
-In: an expression's text and a ``Scope`` that knows names. Out: a ``ConstTerm``; ``Unknown`` is raised with the part
-that stopped it. Integer arithmetic is C++'s: division truncates, comparison gives bool.
+In: an expression's text and a ``Scope`` that knows names. Out: a ``Term``; ``Unknown`` is raised with the part that
+stopped it. Integer arithmetic is C++'s: division truncates, comparison gives bool.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Protocol
 
-from opwalker.expand.terms import SIZES, ConstTerm, FunctionTerm, Term, TypeTerm, Unknown
-from opwalker.expand.tokens import Token, tokenize
-from opwalker.facts.cpp_brackets import match_angle, split_commas
+from opwalker.expand.arithmetic import BINARY, apply, cast, fold, promoted
+from opwalker.expand.cursor import Cursor
+from opwalker.expand.terms import SIZES, ConstTerm, FunctionTerm, ListTerm, Term, TypeTerm, Unknown
+from opwalker.expand.tokens import Token
+from opwalker.facts.cpp_brackets import split_commas
 
 _NUMBER = re.compile(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)([uUlLzZ]*)\Z")
 _FLOAT = re.compile(r"(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFlL]?\Z")
-_BINARY = {
-    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8,
-    "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
-}  # fmt: skip
+_CHARACTER = re.compile(r"'(\\?.)'\Z", re.DOTALL)
+_ESCAPES = {"\\n": 10, "\\t": 9, "\\0": 0, "\\r": 13, "\\\\": 92, "\\'": 39}
 _SUFFIXES = {
     "u": "unsigned int", "l": "long", "ul": "unsigned long", "lu": "unsigned long", "ll": "long long",
-    "ull": "unsigned long long", "llu": "unsigned long long",
+    "ull": "unsigned long long", "llu": "unsigned long long", "uz": "unsigned long", "zu": "unsigned long", "z": "long",
 }  # fmt: skip
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast"))
-_RANK = ("bool", "int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long", "double")
+_TRANSPARENT = frozenset(("std::move", "std::forward", "std::as_const"))
+_CONSTANT = re.compile(r"std::integral_constant<(.*), ([^,]*)>\s*\Z")
+_FOLDED = re.compile(r"(\|\||&&|[-+*&|^])\s*\.\.\.(?:\s*(\|\||&&|[-+*&|^])\s*(.+))?\Z", re.DOTALL)
+_FOLDED_LEFT = re.compile(
+    r"\A\s*(?:(?P<first>.+?)\s*(?:\|\||&&|[-+*&|^])\s*)?\.\.\.\s*(?P<op>\|\||&&|[-+*&|^])(?P<rest>.+)\Z", re.DOTALL
+)
 _MAX_DEPTH = 60
 
 
@@ -41,11 +45,29 @@ class Scope(Protocol):
     def type(self, text: str) -> TypeTerm:
         """A type. Raises Unknown."""
 
+    def type_of(self, text: str) -> TypeTerm:
+        """The type of an expression. Raises Unknown."""
+
     def member(self, owner: TypeTerm, name: str) -> Term:
         """A member of a type. Raises Unknown."""
 
+    def field(self, value: ListTerm, name: str) -> Term:
+        """A field of a constant aggregate. Raises Unknown."""
+
     def call(self, text: str, template: str | None, arguments: list[str]) -> Term:
         """A call of a constexpr function. Raises Unknown."""
+
+    def call_member(self, owner: TypeTerm, name: str, template: str | None, arguments: list[str]) -> Term:
+        """A call of a static constexpr member function. Raises Unknown."""
+
+    def count(self, pack: str) -> int:
+        """How many elements a parameter pack has. Raises Unknown."""
+
+    def spread(self, text: str) -> list[Scope]:
+        """For a pattern that names packs: a scope for each of their elements. Raises Unknown."""
+
+    def size(self, kind: str) -> int:
+        """The size of a canonical type in bytes. Raises Unknown."""
 
 
 def evaluate(text: str, scope: Scope) -> Term:
@@ -53,12 +75,24 @@ def evaluate(text: str, scope: Scope) -> Term:
     return _Reader(text, scope).whole()
 
 
-class _Reader:
+def value_of(term: Term) -> ConstTerm | None:
+    """The number that a term is, or that an object of its type converts to; None for none."""
+    if isinstance(term, ConstTerm):
+        return term
+    if isinstance(term, ListTerm) and len(term.items) == 1 and not term.type:
+        return value_of(term.items[0])
+    if isinstance(term, ListTerm) and (constant := _CONSTANT.match(term.type)):
+        from opwalker.expand.deduction import literal_term
+
+        found = literal_term(constant.group(2))
+        return ConstTerm(found.value, constant.group(1)) if isinstance(found, ConstTerm) else None
+    return None
+
+
+class _Reader(Cursor):
     def __init__(self, text: str, scope: Scope) -> None:
-        self._text = text
+        super().__init__(text)
         self._scope = scope
-        self._tokens: list[Token] = tokenize(text)
-        self._at = 0
         self._depth = 0
 
     def whole(self) -> Term:
@@ -67,22 +101,6 @@ class _Reader:
         if self._at < len(self._tokens):
             raise self._stop()
         return value
-
-    def _stop(self) -> Unknown:
-        return Unknown(f"`{self._text.strip()[:100]}` is not a constant that could be worked out")
-
-    def _peek(self) -> str:
-        return self._tokens[self._at].text if self._at < len(self._tokens) else ""
-
-    def _take(self) -> Token:
-        if self._at >= len(self._tokens):
-            raise self._stop()
-        self._at += 1
-        return self._tokens[self._at - 1]
-
-    def _expect(self, text: str) -> None:
-        if self._take().text != text:
-            raise self._stop()
 
     def _ternary(self) -> Term:
         self._depth += 1
@@ -94,82 +112,38 @@ class _Reader:
                 return condition
             self._take()
             # Only the chosen side has to be known.
-            taken, other = self._span(":"), None
+            taken = self._span(":")
             self._expect(":")
             other = self._rest_of_operand()
-            chosen = taken if self._number(condition).value else other
-            return evaluate(chosen, self._scope)
+            return evaluate(taken if self._number(condition).value else other, self._scope)
         finally:
             self._depth -= 1
 
-    def _span(self, stop: str) -> str:
-        """The text up to a token at depth 0."""
-        start = self._tokens[self._at].pos if self._at < len(self._tokens) else len(self._text)
-        depth = nested = 0
-        while self._at < len(self._tokens):
-            text = self._tokens[self._at].text
-            if depth == 0 and text == "?":
-                nested += 1
-            elif depth == 0 and text == stop:
-                if not nested:
-                    return self._text[start : self._tokens[self._at].pos]
-                nested -= 1
-            depth += (text in "([{") - (text in ")]}") if len(text) == 1 else 0
-            if depth < 0:
-                break
-            self._at += 1
-        raise self._stop()
-
-    def _rest_of_operand(self) -> str:
-        start = self._tokens[self._at].pos if self._at < len(self._tokens) else len(self._text)
-        depth = 0
-        while self._at < len(self._tokens):
-            text = self._tokens[self._at].text
-            if depth == 0 and text in (",", ")", "]", "}", ";"):
-                break
-            depth += (text in "([{") - (text in ")]}") if len(text) == 1 else 0
-            self._at += 1
-        end = self._tokens[self._at].pos if self._at < len(self._tokens) else len(self._text)
-        return self._text[start:end]
-
     def _number(self, term: Term) -> ConstTerm:
-        if not isinstance(term, ConstTerm):
+        found = value_of(term)
+        if found is None:
             raise self._stop()
-        return term
+        return found
 
     def _binary(self, level: int) -> Term:
         left = self._unary()
         while True:
-            operator = self._peek()
-            if operator == ">" and self._at + 1 < len(self._tokens) and self._tokens[self._at + 1].text == ">":
-                raise self._stop()
-            strength = _BINARY.get(operator)
+            operator = self._operator()
+            strength = BINARY.get(operator)
             if strength is None or strength < level:
                 return left
             self._take()
+            if operator == ">>":
+                self._take()
             number = self._number(left)
             if operator in ("&&", "||") and bool(number.value) == (operator == "||"):
                 self._skip_operand(strength)
                 left = ConstTerm(int(operator == "||"), "bool")
                 continue
-            right = self._number(self._binary(strength + 1))
-            left = _apply(operator, number, right, self._stop)
-
-    def _skip_operand(self, strength: int) -> None:
-        """Pass over what a decided ``&&`` or ``||`` does not evaluate."""
-        depth = 0
-        while self._at < len(self._tokens):
-            text = self._tokens[self._at].text
-            if depth == 0 and (text in ("?", ":", ",", ")") or (0 < _BINARY.get(text, 99) <= strength)):
-                return
-            if text == "<" and self._at and self._tokens[self._at - 1].word:
-                try:
-                    self._angle()
-                    continue
-                except Unknown:
-                    pass
-            depth += (text in "([{") - (text in ")]}") if len(text) == 1 else 0
-            self._at += 1
+            found = apply(operator, number, self._number(self._binary(strength + 1)))
+            if found is None:
+                raise self._stop()
+            left = found
 
     def _unary(self) -> Term:
         token = self._take()
@@ -179,11 +153,13 @@ class _Reader:
             if text == "!":
                 return ConstTerm(int(not value.value), "bool")
             if text == "~":
-                return ConstTerm(~int(value.value), _promoted(value.type))
-            return ConstTerm(-value.value if text == "-" else value.value, _promoted(value.type))
+                return ConstTerm(~int(value.value), promoted(value.type))
+            return ConstTerm(-value.value if text == "-" else value.value, promoted(value.type))
         if text == "(":
-            return self._parenthesis(token)
-        if text == "&":
+            return self._postfix(self._parenthesis(token), self._text[token.pos : self._pos()])
+        if text == "{":
+            return self._list(self._group(token, "{", "}"))
+        if text in ("&", "*"):
             return self._unary()
         if text == "sizeof":
             return self._sizeof()
@@ -192,16 +168,21 @@ class _Reader:
         number = _NUMBER.match(text)
         if number:
             digits = number.group(1).replace("'", "")
-            base = 0 if digits[:2].lower() in ("0x", "0b") else 10
+            base = 0 if digits[:2].lower() in ("0x", "0b") else 8 if digits[:1] == "0" and digits.isdigit() else 10
             return ConstTerm(int(digits, base), _SUFFIXES.get(number.group(2).lower(), "int"))
         if _FLOAT.match(text):
-            return ConstTerm(float(text.rstrip("fFlL").replace("'", "")), "double")
+            kind = "float" if text[-1] in "fF" else "double"
+            return ConstTerm(float(text.rstrip("fFlL").replace("'", "")), kind)
+        character = _CHARACTER.match(text)
+        if character:
+            code = _ESCAPES.get(character.group(1), ord(character.group(1)[-1]))
+            return ConstTerm(code, "char")
         if token.word or text == "::":
-            return self._named(token)
+            return self._postfix(None, "", token)
         raise self._stop()
 
     def _parenthesis(self, opened: Token) -> Term:
-        """``(expression)`` or ``(type) operand``."""
+        """``(expression)``, ``(type) operand``, or a fold over a pack."""
         inside = self._group(opened)
         following = self._peek()
         if following and (self._tokens[self._at].word or following in ("(", "-", "~", "!") or following[0].isdigit()):
@@ -210,32 +191,86 @@ class _Reader:
             except Unknown:
                 kind = None
             if kind is not None:
-                return _cast(self._number(self._unary()), kind.text)
+                return cast(self._number(self._unary()), kind.text)
+        if "..." in inside and "sizeof" not in inside:
+            return self._fold(inside)
         return evaluate(inside, self._scope)
 
-    def _group(self, opened: Token) -> str:
-        """The text inside a parenthesis that was just taken; the closing one is taken too."""
-        depth = 1
-        while self._at < len(self._tokens):
-            token = self._take()
-            depth += (token.text == "(") - (token.text == ")")
-            if depth == 0:
-                return self._text[opened.pos + 1 : token.pos]
-        raise self._stop()
+    def _fold(self, inside: str) -> Term:
+        """``(pattern op ...)``, ``(pattern op ... op first)`` or ``(first op ... op pattern)``."""
+        right, left = _FOLDED.search(inside), _FOLDED_LEFT.match(inside)
+        if right is not None:
+            operator, pattern, first = right.group(1), inside[: right.start()], right.group(3)
+        elif left is not None:
+            operator, pattern, first = left.group("op"), left.group("rest"), left.group("first")
+        else:
+            raise self._stop()
+        found = self._number(evaluate(first, self._scope)) if first else None
+        for scope in self._scope.spread(pattern):
+            value = self._number(evaluate(pattern, scope))
+            found = value if found is None else apply(operator, found, value)
+            if found is None:
+                raise self._stop()
+        if found is None:
+            if operator not in ("&&", "||"):
+                raise self._stop()
+            return ConstTerm(int(operator == "&&"), "bool")
+        return found
 
     def _sizeof(self) -> Term:
         if self._peek() == "...":
-            raise self._stop()
+            self._take()
+            return ConstTerm(self._scope.count(self._group(self._take()).strip()), "unsigned long")
         inside = self._group(self._take()) if self._peek() == "(" else self._take().text
-        kind = self._scope.type(inside).text
-        if kind.endswith("*"):
-            return ConstTerm(8, "unsigned long")
-        if kind not in SIZES:
-            raise Unknown(f"the size of `{kind}` is not known")
-        return ConstTerm(SIZES[kind], "unsigned long")
+        try:
+            kind = self._scope.type(inside).text
+        except Unknown:
+            kind = self._scope.type_of(inside).text
+        return ConstTerm(self._scope.size(kind), "unsigned long")
 
-    def _named(self, first: Token) -> Term:
-        """A name with its qualifiers, template arguments and call."""
+    def _list(self, inside: str, kind: str = "") -> ListTerm:
+        """``{a, b, …}``; an element that cannot be worked out makes the list unknown."""
+        return ListTerm(tuple(evaluate(inside[a:b], self._scope) for a, b in split_commas(inside)), kind)
+
+    # -- names ------------------------------------------------------------------------------------------------------
+
+    def _postfix(self, held: Term | None, text: str, first: Token | None = None) -> Term:
+        """A name or a parenthesis, with the indices and members behind it."""
+        start = first.pos if first is not None else self._pos()
+        if first is not None:
+            held = self._named(first)
+            text = self._text[start : self._pos()]
+        while True:
+            following = self._peek()
+            if following == "[":
+                index = self._number(evaluate(self._group(self._take(), "[", "]"), self._scope))
+                if not isinstance(held, ListTerm) or not 0 <= int(index.value) < len(held.items):
+                    raise self._stop()
+                held = held.items[int(index.value)]
+            elif following in (".", "->"):
+                held = self._member(held, text)
+            elif held is None:
+                return self._scope.name(text)
+            else:
+                return held
+            text = self._text[start : self._pos()]
+
+    def _member(self, held: Term | None, text: str) -> Term:
+        """``value.name`` or ``value.name()``."""
+        self._take()
+        name = self._take().text
+        if self._peek() == "(":
+            arguments = self._group(self._take())
+            if arguments.strip():
+                raise self._stop()
+            if isinstance(held, ListTerm) and name == "size" and not _CONSTANT.match(held.type):
+                return ConstTerm(len(held.items), "unsigned long")
+        if isinstance(held, ListTerm) and not _CONSTANT.match(held.type):
+            return self._scope.field(held, name)
+        kind = TypeTerm(held.type) if isinstance(held, ListTerm) else self._scope.type_of(text)
+        return self._scope.member(kind, name)
+
+    def _qualified(self, first: Token) -> str:
         name = first.text
         while True:
             if name.endswith("::") or name == "::":
@@ -247,16 +282,23 @@ class _Reader:
                 self._take()
                 name += "::"
                 continue
-            break
+            return name
+
+    def _named(self, first: Token) -> Term | None:
+        """A name with its qualifiers, template arguments and call; None for a plain name with a member behind it."""
+        name = self._qualified(first)
         if name == "decltype" and self._peek() == "(":
             inside = self._group(self._take())
-            self._expect("::")
-            return self._scope.member(self._scope.type(f"decltype({inside})"), self._take().text)
+            kind = self._scope.type(f"decltype({inside})")
+            return self._of_type(kind)
+        if name == "typename":
+            return self._named(self._take())
         if name in _CASTS and self._peek() == "<":
             kind = self._scope.type(self._angle())
-            return _cast(self._number(evaluate(self._group(self._take()), self._scope)), kind.text)
+            return cast(self._number(evaluate(self._group(self._take()), self._scope)), kind.text)
+        if name in ("alignof", "__alignof__") and self._peek() == "(":
+            return ConstTerm(self._scope.size(self._scope.type(self._group(self._take())).text), "unsigned long")
         template = None
-        member = None
         if self._peek() == "<":
             held = self._at
             try:
@@ -265,119 +307,86 @@ class _Reader:
                 self._at = held
         if template is not None and self._peek() == "::":
             self._take()
-            member = self._take().text
-            if self._peek() == "<":
-                raise self._stop()
-        if self._peek() in ("(", "{"):
-            opened = self._take()
-            if opened.text == "{":
-                inside = self._braces(opened)
-            else:
-                inside = self._group(opened)
-            return self._called(name, template, member, inside)
+            member = self._take()
+            if member.text == "template":
+                member = self._take()
+            if self._peek() in ("<", "::", "("):
+                return self._of_type(self._scope.type(f"{name}<{template}>"), member)
+            found = self._scope.template(name, template, member.text)
+            return self._of_type(found) if isinstance(found, TypeTerm) else found
+        if self._peek() == "(":
+            inside = self._group(self._take())
+            if name in _TRANSPARENT:
+                return evaluate(inside, self._scope)
+            return self._called(name, template, inside)
+        if self._peek() == "{":
+            kind = self._scope.template(name, template, None) if template is not None else self._scope.type(name)
+            return self._of_type(kind) if isinstance(kind, TypeTerm) else kind
         if template is not None:
-            return self._scope.template(name, template, member)
+            return self._scope.template(name, template, None)
+        if self._peek() in (".", "->"):
+            try:
+                return self._scope.name(name)
+            except Unknown:
+                return None
         return self._scope.name(name)
 
-    def _called(self, name: str, template: str | None, member: str | None, inside: str) -> Term:
+    def _of_type(self, kind: TypeTerm, member: Token | None = None) -> Term:
+        """What stands behind a type: a member of it, or braces or parentheses that make an object."""
+        while member is not None or self._peek() == "::":
+            if member is None:
+                self._take()
+                member = self._take()
+                if member.text == "template":
+                    member = self._take()
+            name, template = member.text, None
+            member = None
+            if self._peek() == "<":
+                template = self._angle()
+            if self._peek() == "(":
+                inside = self._group(self._take())
+                arguments = [inside[a:b].strip() for a, b in split_commas(inside)]
+                return self._scope.call_member(kind, name, template, arguments)
+            found = self._scope.member(kind, name if template is None else f"{name}<{template}>")
+            if not isinstance(found, TypeTerm):
+                return found
+            kind = found
+        if self._peek() in ("(", "{"):
+            opened = self._take()
+            inside = self._group(opened, opened.text, ")" if opened.text == "(" else "}")
+            return self._made(kind, inside)
+        return kind
+
+    def _made(self, kind: TypeTerm, inside: str) -> Term:
+        """An object of a type: a number is converted, an aggregate keeps its elements."""
         arguments = [inside[a:b].strip() for a, b in split_commas(inside)]
-        if member is not None:
-            raise self._stop()
-        if template is None and len(arguments) <= 1:
+        if kind.text in SIZES and len(arguments) < 2:
+            return cast(self._number(evaluate(arguments[0], self._scope)) if arguments else ConstTerm(0), kind.text)
+        return self._list(inside, kind.text)
+
+    def _called(self, name: str, template: str | None, inside: str) -> Term:
+        arguments = [inside[a:b].strip() for a, b in split_commas(inside)]
+        kind: Term | None = None
+        if template is None or not arguments:
             try:
-                kind = self._scope.type(name)
+                kind = self._scope.type(name if template is None else f"{name}<{template}>")
             except Unknown:
                 kind = None
-            if kind is not None and kind.text in SIZES:
-                if not arguments:
-                    return _cast(ConstTerm(0), kind.text)
-                return _cast(self._number(evaluate(arguments[0], self._scope)), kind.text)
+        if isinstance(kind, TypeTerm) and (kind.text in SIZES or _CONSTANT.match(kind.text)):
+            return self._made(kind, inside)
         simple = name.rsplit("::", 1)[-1]
         if simple in ("min", "max", "gcd", "lcm", "abs") and arguments:
             listed = arguments
             if len(arguments) == 1 and arguments[0].startswith("{"):
                 inner = arguments[0].strip("{} ")
                 listed = [inner[a:b] for a, b in split_commas(inner)]
-            values = [self._number(evaluate(a, self._scope)) for a in listed]
-            return _fold(simple, values)
-        return self._scope.call(name, template, arguments)
-
-    def _braces(self, opened: Token) -> str:
-        depth = 1
-        while self._at < len(self._tokens):
-            token = self._take()
-            depth += (token.text == "{") - (token.text == "}")
-            if depth == 0:
-                return self._text[opened.pos + 1 : token.pos]
-        raise self._stop()
-
-    def _angle(self) -> str:
-        """Template arguments: the text between ``<`` and its ``>``; both are taken."""
-        start = self._tokens[self._at].pos
-        close = match_angle(self._text, start)
-        if close < 0:
-            raise self._stop()
-        while self._at < len(self._tokens) and self._tokens[self._at].pos < close:
-            self._at += 1
-        return self._text[start + 1 : close - 1]
+            return fold(simple, [self._number(evaluate(a, self._scope)) for a in listed])
+        try:
+            return self._scope.call(name, template, arguments)
+        except Unknown:
+            if isinstance(kind, TypeTerm):
+                return self._made(kind, inside)
+            raise
 
 
-def _promoted(kind: str) -> str:
-    return kind if kind in _RANK and kind != "bool" else "int"
-
-
-def _common(left: str, right: str) -> str:
-    if "double" in (left, right) or "float" in (left, right):
-        return "double"
-    a, b = _promoted(left), _promoted(right)
-    return max(a, b, key=_RANK.index)
-
-
-def _apply(operator: str, left: ConstTerm, right: ConstTerm, stop) -> ConstTerm:
-    a, b = left.value, right.value
-    if operator in ("==", "!=", "<", ">", "<=", ">="):
-        found = {"==": a == b, "!=": a != b, "<": a < b, ">": a > b, "<=": a <= b, ">=": a >= b}[operator]
-        return ConstTerm(int(found), "bool")
-    if operator in ("&&", "||"):
-        return ConstTerm(int(bool(a) and bool(b) if operator == "&&" else bool(a) or bool(b)), "bool")
-    kind = _common(left.type, right.type)
-    if operator in ("/", "%"):
-        if not b:
-            raise stop()
-        if kind == "double":
-            return ConstTerm(a / b, kind)
-        quotient = abs(int(a)) // abs(int(b)) * (1 if (a < 0) == (b < 0) else -1)
-        return ConstTerm(quotient if operator == "/" else int(a) - quotient * int(b), kind)
-    if operator in ("<<", ">>", "&", "|", "^"):
-        x, y = int(a), int(b)
-        if operator in ("<<", ">>"):
-            if not 0 <= y < 64:
-                raise stop()
-            return ConstTerm(x << y if operator == "<<" else x >> y, _promoted(left.type))
-        return ConstTerm({"&": x & y, "|": x | y, "^": x ^ y}[operator], kind)
-    return ConstTerm({"+": a + b, "-": a - b, "*": a * b}[operator], kind)
-
-
-def _cast(term: ConstTerm, kind: str) -> ConstTerm:
-    if kind == "bool":
-        return ConstTerm(int(bool(term.value)), "bool")
-    if kind in ("float", "double"):
-        return ConstTerm(float(term.value), "double")
-    value = int(term.value)
-    if kind.startswith("unsigned") and kind in SIZES:
-        value &= (1 << (8 * SIZES[kind])) - 1
-    return ConstTerm(value, kind)
-
-
-def _fold(name: str, values: list[ConstTerm]) -> ConstTerm:
-    kind = values[0].type
-    numbers = [v.value for v in values]
-    if name in ("min", "max"):
-        return ConstTerm(min(numbers) if name == "min" else max(numbers), kind)
-    whole = [int(n) for n in numbers]
-    if name == "abs":
-        return ConstTerm(abs(whole[0]), kind)
-    return ConstTerm(math.gcd(*whole) if name == "gcd" else math.lcm(*whole), kind)
-
-
-__all__ = ["FunctionTerm", "Scope", "evaluate"]
+__all__ = ["FunctionTerm", "Scope", "evaluate", "value_of"]

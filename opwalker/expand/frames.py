@@ -16,7 +16,9 @@ class Frame:
     """``functions`` maps parameters (run-time and template) to kernels they can be; ``types`` maps template parameters
     to class names, ``bound`` to what a call binds them to (None: not worked out, for the reason ``unbound``).
     ``certain`` is false where a call on the way fits several functions. ``candidate`` is None for a lambda, which then
-    has a ``name``. ``origins`` say where what is bound comes from, as far as it is known."""
+    has a ``name``. ``origins`` say where what is bound comes from, as far as it is known. ``owner`` is the class that a
+    member function is entered for, in canonical spelling; ``given`` the types of what is passed for parameters declared
+    ``auto``; ``doubt`` says why the function may not be compiled with these bindings at all."""
 
     candidate: Candidate | None
     root: str
@@ -28,6 +30,9 @@ class Frame:
     certain: bool = True
     name: str = "lambda"
     origins: dict[str, Origin] = field(default_factory=dict)
+    owner: str | None = None
+    given: dict[str, str] = field(default_factory=dict)
+    doubt: str | None = None
 
     @property
     def key(self) -> tuple:
@@ -45,6 +50,9 @@ class Frame:
             held,
             tuple(sorted(self.types.items())),
             tuple(sorted((k, repr(v)) for k, v in self.bound.items())),
+            self.owner,
+            self.doubt,
+            tuple(sorted(self.given.items())),
         )
 
     @property

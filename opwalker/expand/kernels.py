@@ -117,18 +117,14 @@ class KernelFinder:
                 found = self._resolver.function(name, context, None, kernel=True).candidates
                 # A launch site knows the argument count; here every overload counts.
                 for candidate in found:
-                    made = self._instances.of(candidate, body, frame, match.start(), spans, passed)
-                    if made.texts or made.reason:
-                        reference = KernelRef(
-                            candidate.path,
-                            candidate.function,
-                            arguments,
-                            True,
-                            made.texts,
-                            made.reason,
-                            made.origins,
-                        )
-                        self._add(out, reference)
+                    made = self._instances.of(candidate, body, frame, match.start(), spans, passed, found)
+                    special = self._instances.special(candidate, body, frame, match.start(), spans, passed, found)
+                    for one, held in ((candidate, made), *special):
+                        if held.texts or held.reason:
+                            reference = KernelRef(
+                                one.path, one.function, arguments, True, held.texts, held.reason, held.origins
+                            )
+                            self._add(out, reference)
                 if found:
                     continue
             if "::" not in name and simple in frame.functions:

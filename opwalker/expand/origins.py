@@ -65,7 +65,8 @@ class Origins:
 
     def _key(self, environment: Environment, number: int, value: str) -> tuple:
         calls = environment.choices
-        used = [(start, calls[start].start) for start in self._consulted.get(number, ()) if calls.get(start)]
+        consulted = self._consulted.get(number, ())
+        used = [(s, calls[s].start, getattr(calls[s], "number", 0)) for s in consulted if calls.get(s)]
         return (number, value, *sorted(used))
 
     def of_mention(
@@ -201,7 +202,7 @@ class Origins:
     def _passed(self, environment: Environment, held: LambdaFact, name: str, depth: int) -> Origin | None:
         """What a call of a generic lambda passes for one of its parameters."""
         call = environment.choices.get(held.start)
-        if call is None:
+        if not isinstance(call, CallFact):
             return None
         self._calls.add(held.start)
         outside = environment.at(call.start)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
-from opwalker.expand.callees import constructions, made_class, picked
+from opwalker.expand.callees import constructions, made_class
 from opwalker.expand.environment import Tools
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import InstanceReader
@@ -45,6 +45,11 @@ _PURE_NAME = re.compile(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s
 _CAST_NAMES = frozenset("static_cast reinterpret_cast const_cast dynamic_cast sizeof decltype bit_cast alignof".split())
 
 
+def _is_device_code(candidate: Candidate) -> bool:
+    flags = candidate.function.flags
+    return "global" in flags or ("device" in flags and "host" not in flags)
+
+
 def simple_of(name: str) -> str:
     """A name without its qualifiers."""
     return name.rsplit("::", 1)[-1]
@@ -58,7 +63,7 @@ class Follower:
         self._resolver = resolver
         self._bodies = bodies
         self._types = TypeReader(index)
-        self._instances = InstanceReader(tools)
+        self._instances = InstanceReader(tools, bodies)
         self._kernels = KernelFinder(index, resolver, bodies, self._instances)
         self._variants: dict[tuple[str, int], int] = {}
         self._launch_reader = LaunchReader(self._kernels)
@@ -149,7 +154,8 @@ class Follower:
         elif simple in body.locals and "::" not in call.name:
             self._variable_call(frame, body, call, depth)
         elif call.name[-1] in ")]" and not self._made_here(call.name):
-            found = self._kernels.host_functions(body, call.callee, frame)
+            found = self._instances.members(body, frame, call)
+            found = found or self._kernels.host_functions(body, call.callee, frame)
             self._steps(frame, body, call, found, depth)
             if not found:
                 self._lost(body, call, body.written(call.callee))
@@ -165,20 +171,28 @@ class Follower:
     def _free_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         name = call.name
         context = frame.context(body)
+        if "::" in name and name.split("::")[0] in frame.bound:
+            meant = self._instances.members(body, frame, call)
+            if meant:
+                self._steps(frame, body, call, meant, depth)
+                return
         resolution = self._resolver.function(name, context, len(call.arguments), kernel=False)
         if resolution.candidates:
             meant = replace(frame, certain=False) if resolution.loose else frame
-            self._steps(meant, body, call, picked(resolution.candidates, call, body), depth)
+            self._steps(meant, body, call, resolution.candidates, depth)
             return
         made = made_class(call, body, self._index.names_of_kind("class"))
         if made is not None and self._construct(frame, body, call, made, depth):
+            return
+        members = self._instances.members(body, frame, call)
+        if members:
+            self._steps(frame, body, call, members, depth)
             return
         functor = re.match(r"(?:::)?([\w:]+?)(?:<.*>)?\s*(?:\{.*\}|\(.*\))\Z", name, re.DOTALL)
         class_name = functor.group(1) if functor else None
         if class_name:
             found = self._resolver.method("operator()", class_name, context, len(call.arguments))
-            for candidate in found.candidates:
-                self._step(frame, body, call, candidate, depth)
+            self._steps(frame, body, call, found.candidates, depth)
             if found.candidates:
                 return
         if simple_of(name) == "apply" and "::" in name:
@@ -188,7 +202,7 @@ class Follower:
                 # Its backward() runs later, from the graph that this call enters it in.
                 for method in ("forward", "backward"):
                     for candidate in self._resolver.method(method, made, context).candidates:
-                        self._step(frame, body, call, candidate, depth, passed=True)
+                        self._pass(frame, body, call, candidate, depth)
                 return
         kind = terminal_kind(self._types.expanded_name(name, context))
         if kind is not None:
@@ -203,7 +217,7 @@ class Follower:
 
     def _construct(self, frame: Frame, body: Body, call: CallFact, name: str, depth: int) -> bool:
         """Enters the constructors of a class that take the arguments of a call; whether there is one."""
-        simple = simple_of(name)
+        simple = simple_of(strip_arguments(name))
         if simple not in self._index.names_of_kind("function"):
             return False
         found = self._resolver.method(simple, name, frame.context(body), len(call.arguments)).candidates
@@ -220,8 +234,11 @@ class Follower:
             type_text = self._types.of_expression(receiver, body, frame)
             made = self._types.class_name(type_text, context) if type_text else None
         found = self._resolver.method(call.name, made, context, len(call.arguments)) if made else None
-        if found and found.candidates:
-            self._steps(frame, body, call, found.candidates, depth)
+        candidates = found.candidates if found else ()
+        if not candidates:
+            candidates = self._instances.members(body, frame, call)
+        if candidates:
+            self._steps(frame, body, call, candidates, depth)
             return
         full = self._types.expanded_name(type_text, context) if type_text else ""
         if full and is_library_type(full) and call.simple in ("run", "operator()", "initialize", "execute", "Run"):
@@ -235,18 +252,18 @@ class Follower:
 
     def _variable_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         """A call through a local: a lambda stands in this body and is read with it; a pointer is followed."""
-        for candidate in self._kernels.host_functions(body, call.callee, frame):
-            self._step(frame, body, call, candidate, depth)
+        self._steps(frame, body, call, self._kernels.host_functions(body, call.callee, frame), depth)
         type_text = next((f.type for f in body.locals[call.simple]), "")
         full = self._types.expanded_name(type_text, frame.context(body))
         if is_library_type(full):
             self._terminal(frame, body, call, "library", f"{full}::operator()")
             return
         made = self._types.class_name(type_text, frame.context(body))
-        if made:
-            found = self._resolver.method("operator()", made, frame.context(body), len(call.arguments))
-            for candidate in found.candidates:
-                self._step(frame, body, call, candidate, depth)
+        found = self._resolver.method("operator()", made, frame.context(body), len(call.arguments)) if made else None
+        candidates = found.candidates if found else ()
+        if not candidates and type_text.startswith("auto"):
+            candidates = self._instances.members(body, frame, call)
+        self._steps(frame, body, call, candidates, depth)
 
     def _passed_functions(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         """Functions of the tree that are passed as arguments may be called by whoever gets them."""
@@ -263,35 +280,36 @@ class Follower:
             ):
                 continue
             for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
-                self._step(frame, body, call, candidate, depth, passed=True)
+                self._pass(frame, body, call, candidate, depth)
 
     def _steps(self, frame: Frame, body: Body, call: CallFact, candidates: Sequence[Candidate], depth: int) -> None:
-        """Enters each function that a call can mean; none of several is certain."""
-        if len(candidates) > 1:
-            frame = replace(frame, certain=False)
-        for candidate in candidates:
-            self._step(frame, body, call, candidate, depth)
-
-    def _step(
-        self, frame: Frame, body: Body, call: CallFact, candidate: Candidate, depth: int, passed: bool = False
-    ) -> None:
-        flags = candidate.function.flags
-        if "global" in flags or ("device" in flags and "host" not in flags):
+        """Enters each function that a call can mean, with each way in which the call binds its template parameters."""
+        if not candidates:
             return
-        path, line = body.path, body.use_line(call.start)
-        steps = (*frame.steps, PathStep(frame.display_name, path, line))
-        if len(steps) > 1 and steps[-1] == steps[-2]:
-            steps = steps[:-1]  # a recursion over template arguments: one step for a reader
-        root = (
-            frame.root
-            if candidate.path in self._index.closure(frame.root) or candidate.path == frame.root
-            else candidate.path
-        )
+        handed: dict[tuple, tuple[dict, dict]] = {}
+        for fit, origins, doubt in self._instances.entries(candidates, body, frame, call):
+            candidate = fit.candidate
+            if _is_device_code(candidate):
+                continue
+            if candidate.key not in handed:
+                handed[candidate.key] = self._handed(frame, body, call, candidate)
+            functions, types = handed[candidate.key]
+            bound, why = fit.bound, fit.why
+            count = self._variants[candidate.key] = self._variants.get(candidate.key, 0) + 1
+            if count > MAX_VARIANTS:
+                bound, why = dict.fromkeys(bound), f"more than {MAX_VARIANTS} instances of {candidate.function.name}"
+            steps, root = self._way(frame, body, call, candidate)
+            certain = frame.certain and fit.sure
+            made = Frame(
+                candidate, root, steps, functions, types, bound, why, certain,
+                origins=origins, owner=fit.owner, given=fit.given, doubt=doubt,
+            )  # fmt: skip
+            self._enter(made, depth + 1)
+
+    def _handed(self, frame: Frame, body: Body, call: CallFact, candidate: Candidate) -> tuple[dict, dict]:
+        """The kernels that a call hands over, and the classes, by parameter."""
         functions: dict[str, tuple] = {}
         types: dict[str, str] = {}
-        if passed:
-            self._enter(Frame(candidate, root, steps, certain=frame.certain), depth + 1)
-            return
         for parameter, span in zip(candidate.function.parameters, call.arguments, strict=False):
             if parameter.name:
                 found = self._kernels.in_argument(body, span, frame)
@@ -306,12 +324,21 @@ class Follower:
             bound = self._types.bindable(body.text(span), frame)
             if bound:
                 types[parameter.name] = bound
-        for bound, why, origins in self._instances.frames(candidate, body, frame, call):
-            count = self._variants[candidate.key] = self._variants.get(candidate.key, 0) + 1
-            if count > MAX_VARIANTS:
-                bound, why = dict.fromkeys(bound), f"more than {MAX_VARIANTS} instances of {candidate.function.name}"
-            made = Frame(candidate, root, steps, functions, types, bound, why, frame.certain, origins=origins)
-            self._enter(made, depth + 1)
+        return functions, types
+
+    def _way(self, frame: Frame, body: Body, call: CallFact, candidate: Candidate) -> tuple[tuple[PathStep, ...], str]:
+        """The steps to a function that is called, and the translation unit that it is read in."""
+        steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(call.start)))
+        if len(steps) > 1 and steps[-1] == steps[-2]:
+            steps = steps[:-1]  # a recursion over template arguments: one step for a reader
+        near = candidate.path in self._index.closure(frame.root) or candidate.path == frame.root
+        return steps, frame.root if near else candidate.path
+
+    def _pass(self, frame: Frame, body: Body, call: CallFact, candidate: Candidate, depth: int) -> None:
+        """Enters a function that is not called here but handed on: what it is called with is not known."""
+        if not _is_device_code(candidate):
+            steps, root = self._way(frame, body, call, candidate)
+            self._enter(Frame(candidate, root, steps, certain=frame.certain, doubt=frame.doubt), depth + 1)
 
     def _terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
         path, line = body.origin(call.start)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from opwalker.expand.macros import MacroTable
 from opwalker.facts.cpp_brackets import match_angle
 from opwalker.link.index import Index
-from opwalker.model.cpp import Function
+from opwalker.model.cpp import Function, Parameter
 
 _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|cuh|inl|inc|ipp|tpp)\Z")
 _ANONYMOUS = "(anonymous namespace)"
@@ -147,7 +147,7 @@ class Resolver:
         everything = self._index.functions(simple)
         if not everything:
             return Resolution()
-        qualifiers = self._qualifiers(tuple(parts[:-1]), context)
+        qualifiers = self.qualifiers(tuple(parts[:-1]), context)
         brought = self._brought(simple, context) if simple in self._index.names_of_kind("alias") else ()
         ranked: dict[int, list[Candidate]] = {}
         elsewhere: list[Candidate] = []
@@ -255,7 +255,7 @@ class Resolver:
 
     # -- scopes -----------------------------------------------------------------------------------------------------
 
-    def _qualifiers(self, parts: tuple[str, ...], context: Context) -> tuple[str, ...]:
+    def qualifiers(self, parts: tuple[str, ...], context: Context) -> tuple[str, ...]:
         """Written qualifiers with namespace and class aliases resolved."""
         if not parts:
             return parts
@@ -346,10 +346,15 @@ def _is_internal(function: Function) -> bool:
     return _ANONYMOUS in function.scope or ("static" in function.flags and "member" not in function.flags)
 
 
+def is_pack(parameter: Parameter) -> bool:
+    """Whether a function parameter takes any number of arguments."""
+    return parameter.type.rstrip(" &").endswith("...") or "..." in parameter.name
+
+
 def accepts(function: Function, count: int) -> bool:
     """Whether a function can be called with ``count`` arguments."""
     parameters = function.parameters
-    if any("..." in p.type or "..." in p.name for p in parameters):
-        return count >= sum(1 for p in parameters if "..." not in p.type + p.name and p.default is None)
+    if any(is_pack(p) for p in parameters):
+        return count >= sum(1 for p in parameters if not is_pack(p) and p.default is None)
     required = sum(1 for p in parameters if p.default is None)
     return required <= count <= len(parameters)

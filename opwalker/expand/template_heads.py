@@ -14,12 +14,18 @@ _FUNCTION = re.compile(r"\(\s*[*&]\s*(\w+)\s*\)")
 
 @dataclass(frozen=True, slots=True)
 class TemplateParameter:
-    """One parameter. ``type`` is None for a type parameter, otherwise the declared type of the constant."""
+    """One parameter. ``type`` is None for a type parameter, otherwise the declared type of the constant, or the head
+    of a template template parameter (``is_template``)."""
 
     name: str
     type: str | None
     default: str | None
     pack: bool = False
+
+    @property
+    def is_template(self) -> bool:
+        """Whether a template is asked for."""
+        return (self.type or "").startswith("template")
 
 
 @lru_cache(maxsize=4096)
@@ -43,6 +49,11 @@ def template_parameters(template: str | None) -> tuple[TemplateParameter, ...]:
             continue
         words = declared.split()
         if not words:
+            continue
+        if words[0].startswith("template"):
+            last = _NAMED.search(declared)
+            name = last.group(1) if last and last.group(1) not in ("typename", "class") else ""
+            out.append(TemplateParameter(name, declared, default, pack))
             continue
         if words[0] in ("typename", "class") and "::" not in declared:
             out.append(TemplateParameter(words[1] if len(words) > 1 else "", None, default, pack))

@@ -1,10 +1,11 @@
-"""Template arguments as values: types, constants, functions, spelt as a demangler spells them.
+"""Template arguments as values: types, constants, functions, packs, spelt as a demangler spells them.
 
 In: texts of builtin types, numbers. Out: ``Term`` values and their printed forms. No scope is looked at here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -29,12 +30,59 @@ class ConstTerm:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTerm:
-    """A function as a template argument, already printed (``&(float ns::f<float>(float const&))``)."""
+    """A function as a template argument, already printed (``&(float ns::f<float>(float const&))``); ``internal`` for
+    one whose name only its own translation unit sees."""
+
+    text: str
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateTerm:
+    """A class or alias template as a template argument: its qualified name."""
 
     text: str
 
 
-Term = TypeTerm | ConstTerm | FunctionTerm
+@dataclass(frozen=True, slots=True)
+class ListTerm:
+    """A constant array or aggregate: its elements in order; ``type`` is canonical, ``""`` where it is not known."""
+
+    items: tuple[Term, ...]
+    type: str = ""
+
+    @property
+    def text(self) -> str:
+        """The elements as a list in braces."""
+        return "{" + ", ".join(print_term(item, None) for item in self.items) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class PackTerm:
+    """What a parameter pack holds."""
+
+    items: tuple[Term, ...]
+
+    @property
+    def text(self) -> str:
+        """The elements as they stand among template arguments."""
+        return ", ".join(print_term(item, None) for item in self.items)
+
+
+Term = TypeTerm | ConstTerm | FunctionTerm | TemplateTerm | ListTerm | PackTerm
+
+
+@dataclass(frozen=True, slots=True)
+class PassedCall:
+    """A call of a lambda in a function that it is passed to. ``terms`` are the template arguments given there,
+    ``types`` those of what is passed, None where one is not known; ``start`` is where the lambda's own function passes
+    it on, ``number`` tells the calls apart."""
+
+    start: int
+    number: int
+    terms: tuple[Term, ...]
+    types: tuple[str | None, ...]
+    reason: str | None = None
 
 _BUILTIN = {
     "int64_t": "long",
@@ -147,6 +195,14 @@ def print_term(term: Term, parameter_type: str | None) -> str:
     if kind in _SUFFIX:
         return f"{term.value}{_SUFFIX[kind]}"
     return f"({kind}){term.value}"
+
+
+def flattened(terms: Iterable[Term]) -> list[Term]:
+    """Template arguments with the packs among them spread."""
+    out: list[Term] = []
+    for term in terms:
+        out += term.items if isinstance(term, PackTerm) else (term,)
+    return out
 
 
 def join_arguments(parts: list[str]) -> str:

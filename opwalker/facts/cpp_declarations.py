@@ -15,7 +15,7 @@ from opwalker.facts.cpp_heads import FunctionHead, parse_function, strip_templat
 from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variables_of
 from opwalker.facts.cpp_text import Blanked, Conditionals
 from opwalker.facts.cpp_uses import MACRO_USE, MacroUses
-from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Variable
+from opwalker.model.cpp import Alias, ClassDef, ClassInstantiation, EnumDef, Function, Variable
 
 ANONYMOUS = "(anonymous namespace)"
 
@@ -37,6 +37,7 @@ _REQUIREMENTS = re.compile(
 )
 _DECLARES_NOTHING = re.compile(r"(?:static_assert|asm|return|concept)\b")
 _NAMES = re.compile(r"[\w\s,]+")
+_QUALIFIERS = re.compile(r"(?:class|struct|union)\s+(?:::\s*)?((?:\w+\s*::\s*)*)")
 _FRIEND = re.compile(r"friend\b[^()]*\Z")
 
 
@@ -63,13 +64,14 @@ class Declarations:
         self.enums: list[EnumDef] = []
         self.aliases: list[Alias] = []
         self.variables: list[Variable] = []
+        self.instantiations: list[ClassInstantiation] = []
         self._variable_names: set[str] = set()
         self.uses = MacroUses(blanked, conditionals)
         self.c_linkage = False  # whether an `extern "C"` block is open
 
     def forget(self) -> None:
         """Drop everything: the file is read again with more branches apart."""
-        for entries in (self.functions, self.classes, self.enums, self.aliases, self.variables):
+        for entries in (self.functions, self.classes, self.enums, self.aliases, self.variables, self.instantiations):
             entries.clear()
         self._seen.clear()
         self.uses.forget()
@@ -122,7 +124,9 @@ class Declarations:
             return
         tagged = _CLASS.match(core)
         if tagged and "=" not in core and ("(" not in core or class_head(core, tagged.group(1))):
-            return  # forward declaration, or explicit instantiation of a class
+            if bare:
+                self._instantiation(head, class_head(core, tagged.group(1)), core, offset, scope)
+            return  # otherwise a forward declaration
         parsed = parse_function(head, class_name)
         if parsed is not None and self._is_declaration(head, parsed):
             self._function(text, start, parsed, scope, class_name, 0, 0)
@@ -155,6 +159,19 @@ class Declarations:
             self.aliases.append(Alias(kind, name, scope, " ".join(target.split()), template, offset, line, condition))
         return True
 
+    def _instantiation(self, head: str, made, core: str, offset: int, scope: tuple[str, ...]) -> None:
+        """``template class ns::A<int>;``."""
+        if made is None or made[1] is None or not self._new(offset, "instantiation"):
+            return
+        qualified = _QUALIFIERS.match(core)
+        named = tuple(p.strip() for p in qualified.group(1).split("::") if p.strip()) if qualified else ()
+        external = head.lstrip().startswith("extern")
+        line, condition = self._blanked.line(offset), self._conditionals.at(offset)
+        arguments = " ".join(made[1].split())
+        self.instantiations.append(
+            ClassInstantiation(made[0], (*scope, *named), arguments, external, offset, line, condition)
+        )
+
     def variable(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
         """A variable's declaration with or without initialiser."""
         head = text[start:stop]
@@ -176,6 +193,7 @@ class Declarations:
                     offset,
                     line,
                     condition,
+                    found.specialisation,
                 )
             )
 
@@ -301,6 +319,8 @@ class Declarations:
             self._blanked.line(close - 1),
             entry.condition,
             entry.class_depth,
+            entry.requires,
+            entry.owner,
         )
 
     def _function(self, text, start, parsed: FunctionHead, scope, class_name, body_start, body_end) -> Function | None:

@@ -46,6 +46,8 @@ def function_entry(
         line(start + parsed.parameters_end),
         condition,
         1 if member else 0,
+        parsed.requires,
+        parsed.owner,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from opwalker.facts.cpp_brackets import last_word, match_angle, match_bracket, split_commas
+from opwalker.facts.cpp_brackets import flat, last_word, match_angle, match_bracket, split_commas
 
 #: Names whose parentheses belong to an attribute or specifier, never to a parameter list.
 _SPECIFIERS = frozenset(
@@ -39,6 +39,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _TEMPLATE = re.compile(r"\s*(?:extern\s+)?template\b\s*")
 _COMPARED = re.compile(r"(?<=\s)<(?=\s)")
 _REQUIRES = re.compile(r"\s*requires\b\s*")
+_REQUIRED = re.compile(r"\brequires\b")
+_TRAILING_REQUIRES = re.compile(r"\brequires\b\s*(?=\S)")
 _OPERAND = re.compile(r"\s*(?:!\s*)*(?:requires\b\s*)?(?:::\s*)?(?:[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*)?")
 _MEMBER = re.compile(r"\s*::\s*(?:template\s+)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*")
 _JOINED = re.compile(r"\s*(?:&&|\|\|)")
@@ -62,6 +64,8 @@ class FunctionHead:
     template: str | None
     specialisation: str | None
     attributes: tuple[str, ...]
+    requires: str | None = None
+    owner: str | None = None
 
 
 def strip_templates(head: str) -> tuple[int, str | None, bool]:
@@ -220,6 +224,7 @@ def _build(head, begin, chosen, template, bare, class_name, operator) -> Functio
             name = "~" + name
         name_at = begin + word
     qualifiers, first = _qualifiers(head, begin, name_at)
+    owner = _strip_specialisation(head[first:name_at].rstrip().removesuffix("::").rstrip())[1] if qualifiers else None
     prefix = head[begin:first]
     flags, attributes, return_type = _specifiers(prefix)
     is_constructor = name.lstrip("~") in (class_name, qualifiers[-1].split("<")[0] if qualifiers else None)
@@ -231,7 +236,12 @@ def _build(head, begin, chosen, template, bare, class_name, operator) -> Functio
     if "=" in prefix and _ASSIGNED.search(_outside_angles(prefix)):
         return None
     tail = head[close:].rstrip()
+    required = [_required(head[:begin])] if "requires" in head[:begin] else []
     if tail:
+        behind = _TRAILING_REQUIRES.search(tail)
+        if behind:
+            required.append(tail[behind.end() :])
+            tail = tail[: behind.start()].rstrip()
         return_type = _read_tail(tail, return_type, flags, attributes)
     if bare:
         flags.append("extern_template" if "extern" in head[:begin] else "explicit_instantiation")
@@ -247,7 +257,19 @@ def _build(head, begin, chosen, template, bare, class_name, operator) -> Functio
         template,
         specialisation,
         tuple(attributes),
+        " && ".join(f"({' '.join(r.split())})" for r in required if r.strip()) or None,
+        None if owner is None else " ".join(owner.split()),
     )
+
+
+def _required(heads: str) -> str:
+    """The requires clauses between template heads, joined."""
+    shape = flat(heads)
+    found = []
+    for match in _REQUIRED.finditer(shape):
+        following = re.compile(r"\btemplate\b").search(shape, match.end())
+        found.append(heads[match.end() : following.start() if following else len(heads)].strip())
+    return " && ".join(found)
 
 
 def _read_tail(tail: str, return_type: str, flags: list[str], attributes: list[str]) -> str:

@@ -53,6 +53,7 @@ class VariableHead:
     value_at: int
     end: int
     offset: int = 0
+    specialisation: str | None = None
 
 
 def variables_of(head: str) -> list[VariableHead]:
@@ -111,7 +112,8 @@ def _first_variable(core: str, shape: str, begin: int, template: str | None) -> 
     kind = " ".join(_STORAGE.sub("", type_text).split()) + "".join(match.group(4).split())
     constant = bool(set(re.findall(r"\w+", type_text)) & {"constexpr", "const", "__constant__"})
     value_at = begin + (cut + 1 if equals and equals.start() == cut else cut)
-    return VariableHead(parts[-1], tuple(parts[:-1]), kind, constant, template, value_at, begin + len(core))
+    special = " ".join(match.group(3)[1:-1].split()) if match.group(3) else None
+    return VariableHead(parts[-1], tuple(parts[:-1]), kind, constant, template, value_at, begin + len(core), 0, special)
 
 
 def alias_of(core: str) -> tuple[str, str, str] | None:

@@ -59,6 +59,7 @@ def scan(source: SourceFile) -> CppFacts:
         line_count=len(blanked.line_starts),
         unread=reader.unread,
         problems=tuple(problems),
+        instantiations=tuple(declarations.instantiations),
     )
 
 

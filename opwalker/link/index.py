@@ -49,6 +49,7 @@ class Index:
         self._includes: dict[str, tuple[tuple[int, str], ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._functions: dict[str, tuple[tuple[str, Function], ...]] = {}
+        self._entry_paths: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._kind_names: dict[str, frozenset[str]] = {}
         self._made: dict[str, set[str]] = {}
         self._made_kinds: dict[str, set[str]] = {}
@@ -137,7 +138,11 @@ class Index:
     ) -> list[tuple[str, object]]:
         """Entries called ``name`` from the lists that ``read`` picks out of each file's facts."""
         out: list[tuple[str, object]] = []
-        for path in self.store.paths_of(name, kinds):
+        key = (name, *kinds)
+        paths = self._entry_paths.get(key)
+        if paths is None:
+            paths = self._entry_paths[key] = tuple(self.store.paths_of(name, kinds))
+        for path in paths:
             facts = self.facts(path)
             if facts:
                 out += [(path, entry) for entry in read(facts) if entry.name == name]

@@ -61,7 +61,8 @@ class Function:
     qualifiers of the written name appended. ``template`` is the parameter list's text of the innermost ``template``
     head, None for no template, ``""`` for a full specialisation. ``specialisation`` is the text between ``<>`` behind
     the name, None if absent. ``flags`` hold ``global device host static inline constexpr extern_c virtual override
-    pure explicit_instantiation extern_template friend member deleted const``.
+    pure explicit_instantiation extern_template friend member deleted const``. ``requires`` is the text of its
+    requires clauses, ``owner`` that between ``<>`` behind the class it is defined outside of.
     """
 
     name: str
@@ -80,6 +81,8 @@ class Function:
     end_line: int
     condition: int = 0
     class_depth: int = 0
+    requires: str | None = None
+    owner: str | None = None
 
     @property
     def is_definition(self) -> bool:
@@ -141,7 +144,8 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A namespace- or class-level variable. ``constant`` for constexpr/const; ``value`` is the initialiser's text."""
+    """A namespace- or class-level variable. ``constant`` for constexpr/const; ``value`` is the initialiser's text,
+    ``specialisation`` what stands between ``<>`` behind the name."""
 
     name: str
     scope: tuple[str, ...]
@@ -149,6 +153,21 @@ class Variable:
     value: str | None
     constant: bool
     template: str | None
+    offset: int
+    line: int
+    condition: int = 0
+    specialisation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassInstantiation:
+    """``template class A<int>;``: compiles every member. ``external`` for ``extern template``; ``arguments`` is the
+    text between ``<>``."""
+
+    name: str
+    scope: tuple[str, ...]
+    arguments: str
+    external: bool
     offset: int
     line: int
     condition: int = 0
@@ -228,3 +247,4 @@ class CppFacts:
     line_count: int = 0
     unread: int = 0
     problems: tuple[Problem, ...] = ()
+    instantiations: tuple[ClassInstantiation, ...] = ()

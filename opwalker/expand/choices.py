@@ -1,0 +1,252 @@
+"""Ways of reading a place: one for each way in which the generic lambdas around it are called.
+
+In: an offset of a body, in a frame. Out: environments. A lambda is called in its own body's function, or by a function
+that it is passed to: then what that function passes on is worked out there. A place in the branch that an ``if
+constexpr`` does not take is not read; where the condition cannot be worked out, the environment says so as its doubt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from opwalker.expand.bodies import Bodies, Body
+from opwalker.expand.environment import Environment, Tools
+from opwalker.expand.expressions import evaluate, value_of
+from opwalker.expand.fitting import Fitter, callable_parameters
+from opwalker.expand.frames import Frame
+from opwalker.expand.terms import PassedCall, Term, Unknown, flattened
+from opwalker.model.body import CallFact, LambdaFact, Span2
+
+#: Calls of lambdas that are combined at one place, and functions that a lambda is passed through.
+MAX_CHOICES = 2000
+MAX_PASSED = 8
+_FORWARDED = re.compile(r"(?:std::)?(?:forward\s*<[^()]*>|move|ref|cref)\s*\(\s*(\w+)\s*\)\Z|\*?\s*&?\s*(\w+)\Z")
+_INVOKERS = frozenset(("std::invoke", "invoke", "std::apply"))
+
+
+class Choices:
+    """Reads places in the bodies of one tree."""
+
+    def __init__(self, tools: Tools, bodies: Bodies, fitter: Fitter) -> None:
+        self._tools = tools
+        self._bodies = bodies
+        self._fitter = fitter
+        self._passed: dict[tuple, list[PassedCall | None]] = {}
+
+    def environments(self, body: Body, frame: Frame, offset: int) -> Iterator[Environment]:
+        """The environments of a place: one for each way in which the generic lambdas around it are called."""
+        context = frame.context(body)
+        for choices in self._choices(body, frame, offset, {}):
+            environment = Environment(self._tools, context, body, frame, offset, choices)
+            taken = self._taken(environment)
+            if taken is None:
+                continue
+            if not taken:
+                taken = next((c.reason for c in choices.values() if isinstance(c, PassedCall) and c.reason), "")
+            yield replace(environment, doubt=taken) if taken else environment
+
+    @staticmethod
+    def _taken(environment: Environment) -> str | None:
+        """Why the place may not be compiled (``""``: it is); None where an ``if constexpr`` takes the other branch."""
+        body, offset = environment.body, environment.offset
+        doubt = ""
+        for block in body.constexpr_blocks:
+            if not block.start <= offset < block.end:
+                continue
+            text = body.text(block.condition)
+            try:
+                value = value_of(evaluate(_condition(text), environment.at(block.condition[0])))
+            except Unknown as unknown:
+                doubt = doubt or f"whether `if constexpr ({text[:60]})` holds could not be worked out: {unknown}"
+                continue
+            if value is None:
+                doubt = doubt or f"whether `if constexpr ({text[:60]})` holds could not be worked out"
+            elif bool(value.value) == block.kind.startswith("else"):
+                return None
+        return doubt
+
+    def _choices(
+        self, body: Body, frame: Frame, offset: int, chosen: dict[int, CallFact | PassedCall | None]
+    ) -> Iterator[dict[int, CallFact | PassedCall | None]]:
+        open_ = [f for f in body.enclosing_lambdas(offset) if f.start not in chosen and is_generic(f)]
+        if not open_:
+            yield chosen
+            return
+        held = open_[0]
+        calls = lambda_calls(body, held)
+        found = False
+        for call in calls:
+            found = True
+            for more in self._choices(body, frame, call.start, {**chosen, held.start: call}):
+                yield from self._choices(body, frame, offset, more)
+        for call, position in lambda_uses(body, held):
+            for outer in self._choices(body, frame, call.start, {**chosen, held.start: None}):
+                for passed in self._calls_behind(body, frame, call, position, outer):
+                    found = True
+                    yield from self._choices(body, frame, offset, {**outer, held.start: passed})
+        if not found:
+            yield from self._choices(body, frame, offset, {**chosen, held.start: None})
+
+    # -- lambdas that are passed on ---------------------------------------------------------------------------------
+
+    def _calls_behind(
+        self, body: Body, frame: Frame, call: CallFact, position: int, choices: dict
+    ) -> list[PassedCall | None]:
+        """The calls of a lambda that is passed for a parameter; None among them for what could not be followed."""
+        key = (id(body), frame.key if frame.candidate else id(frame), call.start, position, _choice_key(choices))
+        held = self._passed.get(key)
+        if held is None:
+            self._passed[key] = [None]  # a lambda that gets itself passed
+            environment = Environment(self._tools, frame.context(body), body, frame, call.start, choices)
+            found: dict[PassedCall | None, None] = {}
+            if self._taken(environment) is not None:
+                self._behind(environment, call, position, found, call.start, set(), 0)
+            else:
+                self._passed[key] = []
+                return []
+            held = self._passed[key] = list(found)
+        return held
+
+    def _behind(self, environment, call: CallFact, position: int, found: dict, start: int, seen: set, depth: int):
+        """Adds the calls that the functions meant by ``call`` make of their parameter ``position``."""
+        if depth > MAX_PASSED:
+            found[None] = None
+            return
+        fits = self._fitter.targets(environment, call)
+        if not fits:
+            found[None] = None
+            return
+        for fit in fits:
+            names = callable_parameters(fit.candidate.function, position)
+            if not names or not fit.candidate.function.body_end:
+                found[None] = None
+                continue
+            frame = self._fitter.frame_of(fit, environment)
+            if (frame.key, names) in seen:
+                continue
+            seen.add((frame.key, names))
+            inner = self._bodies.of(fit.candidate, frame.root)
+            self._in_callee(inner, frame, names, found, start, seen, depth)
+
+    def _in_callee(self, inner: Body, frame: Frame, name: str, found: dict, start: int, seen: set, depth: int) -> None:
+        for call in inner.facts.calls:
+            arguments: tuple[Span2, ...] | None = None
+            if _calls(inner, call, name):
+                arguments = call.arguments
+            elif call.name in _INVOKERS and call.arguments and _named(inner.text(call.arguments[0])) == name:
+                arguments = call.arguments[1:] if call.name != "std::apply" else None
+                if arguments is None:
+                    found[None] = None
+                    continue
+            if arguments is not None:
+                for environment in self.environments(inner, frame, call.start):
+                    self._enter(environment, call, arguments, found, start)
+                continue
+            for position, span in enumerate(call.arguments):
+                if _named(inner.text(span)) == name and call.simple not in ("forward", "move"):
+                    for environment in self.environments(inner, frame, call.start):
+                        self._behind(environment, call, position, found, start, seen, depth + 1)
+
+    def _enter(self, environment: Environment, call: CallFact, arguments, found: dict, start: int) -> None:
+        """Enters one call of the lambda with what it is given there."""
+        body = environment.body
+        reason = environment.doubt or environment.frame.doubt
+        scopes = [environment]
+        if any("..." in body.text(span) for span in (call.template_arguments or ())):
+            reason = reason or "a pack is passed on to a lambda"
+        for scope in scopes:
+            terms: list[Term] = []
+            try:
+                for span in call.template_arguments or ():
+                    terms += flattened([scope.term(body.text(span))])
+            except Unknown as unknown:
+                reason = reason or str(unknown)
+            types: list[str | None] = []
+            for span in arguments:
+                try:
+                    types.append(scope.type_of(body.text(span)).text)
+                except Unknown:
+                    types.append(None)
+            passed = PassedCall(start, len(found), tuple(terms), tuple(types), reason)
+            same = [p for p in found if p is not None and replace(p, number=passed.number) == passed]
+            if not same:
+                found[passed] = None
+
+
+def _condition(text: str) -> str:
+    """The condition of an ``if`` without an initialiser before it."""
+    return text.rsplit(";", 1)[-1]
+
+
+def _choice_key(choices: dict) -> tuple:
+    return tuple(sorted((k, (v.start, getattr(v, "number", -1)) if v else None) for k, v in choices.items()))
+
+
+def _named(text: str) -> str | None:
+    """The variable that an argument passes on as it is."""
+    found = _FORWARDED.match(text.strip())
+    return (found.group(1) or found.group(2)) if found else None
+
+
+def _calls(body: Body, call: CallFact, name: str) -> bool:
+    """Whether a call calls the object that a parameter holds."""
+    if call.receiver is not None:
+        return "operator" in call.name and _named(body.text(call.receiver)) == name
+    if call.name == name:
+        return True
+    callee = body.text(call.callee)
+    return callee.endswith(")") and _named(callee.strip()) == name
+
+
+def is_generic(held: LambdaFact) -> bool:
+    """Whether a lambda is a template: by a template head or an ``auto`` parameter."""
+    return bool(held.template) or any(re.search(r"\bauto\b", kind) for kind, _ in held.parameters)
+
+
+def lambda_calls(body: Body, held: LambdaFact) -> list[CallFact]:
+    """The calls of a lambda in its body: through its variable, its call operator, or in place."""
+    found = body.lambda_calls.get(held.start)
+    if found is None:
+        found = body.lambda_calls[held.start] = _lambda_calls(body, held)
+    return found
+
+
+def _lambda_variables(body: Body, held: LambdaFact) -> set[str]:
+    return {
+        f.name for f in body.facts.locals if f.value and f.value[0] <= held.start and held.end <= f.value[1]
+        and not any(o.start < held.start and held.end < o.end and f.value[0] <= o.start for o in body.facts.lambdas)
+        and not any(
+            c.start <= held.start and held.end <= c.end and f.value[0] <= c.start and c.callee[1] <= held.start
+            for c in body.facts.calls
+        )
+    }  # fmt: skip
+
+
+def _lambda_calls(body: Body, held: LambdaFact) -> list[CallFact]:
+    variables = _lambda_variables(body, held)
+    out = []
+    for call in body.facts.calls:
+        named = call.receiver is None and call.simple in variables
+        through = call.receiver is not None and "operator" in call.name and body.text(call.receiver) in variables
+        direct = call.callee[0] <= held.start < call.callee[1] and held.end <= call.callee[1] + 1
+        if named or through or direct:
+            out.append(call)
+    return out
+
+
+def lambda_uses(body: Body, held: LambdaFact) -> list[tuple[CallFact, int]]:
+    """The calls that a lambda is an argument of, itself or through its variable, with its position."""
+    key = -1 - held.start
+    found = body.lambda_calls.get(key)
+    if found is None:
+        variables = _lambda_variables(body, held)
+        found = []
+        for call in body.facts.calls:
+            for position, span in enumerate(call.arguments):
+                whole = span[0] == held.start and held.end >= span[1] - 1
+                if whole or _named(body.text(span)) in variables:
+                    found.append((call, position))
+        body.lambda_calls[key] = found
+    return found

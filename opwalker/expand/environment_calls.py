@@ -1,0 +1,105 @@
+"""Calls of constexpr functions at a place: the part of ``Environment`` that runs them."""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.expand.constexpr_run import run
+from opwalker.expand.deduction import Mismatch, unify
+from opwalker.expand.expressions import evaluate, value_of
+from opwalker.expand.resolve import is_pack
+from opwalker.expand.template_heads import template_parameters
+from opwalker.expand.terms import ConstTerm, ListTerm, PackTerm, Term, TypeTerm, Unknown
+from opwalker.model.cpp import Function
+
+
+class ConstantCalls:
+    """Constant functions of the source."""
+
+    def call(self, text: str, template: str | None, arguments: list[str]) -> Term:
+        """A constexpr function of the source. Raises Unknown."""
+        self._deeper()
+        owner, _, simple = text.rpartition("::")
+        if owner:
+            try:
+                held = self.type(owner)
+            except Unknown:
+                held = None
+            if held is not None and self.located(held.text) is not None:
+                return self.call_member(held, simple, template, arguments)
+        elif self.around and any(True for _ in self.methods(self.around, text, len(arguments))):
+            return self.call_member(TypeTerm(self.around), text, template, arguments)
+        found = self.tools.resolver.function(text, self.context, len(arguments), kernel=False).candidates
+        usable = [c for c in found if "constexpr" in c.function.flags]
+        if len(usable) != 1:
+            raise Unknown(f"`{text}(…)` is not a constant function of the source")
+        inside = self.elsewhere(usable[0].path, usable[0].function.scope, {})
+        return self._run(usable[0].path, usable[0].function, inside, template, arguments, text)
+
+    def call_member(self, owner: TypeTerm, name: str, template: str | None, arguments: list[str]) -> Term:
+        """A static constexpr member function."""
+        self._deeper()
+        place = self.located(owner.text)
+        found = [(f, i) for f, i in self.methods(owner.text, name, len(arguments)) if "constexpr" in f.flags]
+        if len(found) != 1 or place is None:
+            raise Unknown(f"`{owner.text[:60]}::{name}(…)` is not a constant function of the source")
+        function, inside = found[0]
+        held = self.elsewhere(inside.context.path, inside.context.scope, dict(inside.bound), inside.owner)
+        return self._run(inside.context.path, function, held, template, arguments, name)
+
+    def _run(
+        self, path: str, function: Function, inside, template: str | None, arguments: list[str], name: str
+    ) -> Term:
+        if not function.body_end:
+            raise Unknown(f"`{name}(…)` has no body in the source")
+        parameters = template_parameters(function.template)
+        given = self._arguments(template, parameters) if template is not None else []
+        values = [evaluate(argument, self) for argument in arguments]
+        bound = inside.bound
+        missing = {p.name for p in parameters[len(given) :] if p.name}
+        found: dict[str, Term] = {}
+        for parameter, value in zip(function.parameters, values, strict=False):
+            kind = value.type if isinstance(value, ConstTerm | ListTerm) else ""
+            mentioned = any(re.search(rf"\b{re.escape(n)}\b", parameter.type) for n in missing)
+            if mentioned and kind:
+                try:
+                    found.update(unify(parameter.type.replace("...", ""), kind, missing))
+                except Mismatch as mismatch:
+                    raise Unknown(f"the arguments of `{name}(…)` do not fit") from mismatch
+        terms = list(given)
+        for parameter in parameters[len(given) :]:
+            if parameter.name not in found:
+                break
+            terms.append(found[parameter.name])
+        bound.update(inside.bind(parameters, terms, inside.context) if parameters else {})
+        for number, parameter in enumerate(function.parameters):
+            if is_pack(parameter):
+                bound[parameter.name] = PackTerm(tuple(values[number:]))
+                break
+            if number < len(values):
+                bound[parameter.name] = _converted(values[number], parameter.type, inside)
+            elif parameter.default is not None:
+                bound[parameter.name] = evaluate(parameter.default, inside)
+        return run(self._source(path, function), inside)
+
+    def _source(self, path: str, function: Function) -> str:
+        key = ("source", path, function.body_start)
+        memo = self.tools.memo
+        if key not in memo:
+            memo[key] = self.tools.resolver.source(path, function.body_start, function.body_end)
+        return memo[key]
+
+
+def _converted(value: Term, declared: str, inside) -> Term:
+    """An argument in the type of its parameter, where that is a number's."""
+    from opwalker.expand.arithmetic import cast
+    from opwalker.expand.terms import SIZES
+
+    number = value_of(value)
+    if number is None:
+        return value
+    try:
+        kind = inside.type(declared).text.removesuffix("&").removesuffix("&")
+    except Unknown:
+        return value
+    return cast(number, kind) if kind in SIZES else value

@@ -1,0 +1,443 @@
+"""Types of expressions at a place: the part of ``Environment`` that deduction and overloads ask.
+
+In: an expression's text. Out: its canonical type. Conversions are not judged; what is not known raises Unknown.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.expand.arithmetic import common
+from opwalker.expand.deduction import Mismatch, unify
+from opwalker.expand.expressions import evaluate, value_of
+from opwalker.expand.shapes import Shape, shape
+from opwalker.expand.template_heads import template_parameters
+from opwalker.expand.terms import INTEGERS, ConstTerm, ListTerm, Term, TypeTerm, Unknown
+from opwalker.facts.cpp_brackets import match_angle, match_bracket, split_commas
+from opwalker.model.body import LambdaFact
+
+_CAST = re.compile(r"(?:reinterpret_cast|static_cast|const_cast|dynamic_cast|bit_cast|std::bit_cast)\s*<")
+_C_CAST = re.compile(
+    r"\(\s*((?:const\s+|typename\s+|unsigned\s+|signed\s+)*[\w:]+(?:\s*<[^()]*>)?(?:::\w+)?(?:\s*const)?\s*[*&]*)\s*\)\s*(?=[\w(&*:\"-])"
+)
+_DATA = re.compile(r"(const_|mutable_)?data(?:_ptr)?\Z")
+_NEW = re.compile(r"new\s+([\w:]+)")
+_FORWARD = re.compile(r"(?:std::(?:move|forward|as_const|ref|cref|addressof)|static_cast)\s*(<.*?>)?\s*\(", re.DOTALL)
+_PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
+_QUALIFIED = re.compile(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*")
+_STRING = re.compile(r'(?:u8|[uUL])?"')
+_COMPARED = frozenset(("||", "&&", "==", "!=", "<=", ">=", "<", ">"))
+#: Members of tensors and containers, with what they give.
+_GIVES = {
+    "size": "long", "numel": "long", "stride": "long", "dim": "long", "storage_offset": "long", "element_size": "long",
+    "get_device": "signed char", "is_contiguous": "bool", "defined": "bool", "has_value": "bool", "is_cuda": "bool",
+    "nbytes": "unsigned long", "itemsize": "unsigned long",
+}  # fmt: skip
+_TENSORS = re.compile(r"(?:\w+::)*Tensor(?:Base|View)?\Z")
+
+
+class ValueTypes:
+    """The types of expressions."""
+
+    def type_of(self, text: str) -> TypeTerm:
+        """The type of an expression, as far as deduction needs it."""
+        self._deeper()
+        text = text.strip()
+        while text.startswith("(") and match_bracket(text, 0) == len(text):
+            text = text[1:-1].strip()
+        made = _CAST.match(text)
+        if made:
+            close = match_angle(text, made.end() - 1)
+            if close > 0 and match_bracket(text, close) == len(text):
+                return self.type(text[made.end() : close - 1])
+        split = _top_operator(text)
+        if split is not None:
+            return self._of_operation(*split)
+        cast = _C_CAST.match(text)
+        if cast:
+            try:
+                return self.type(cast.group(1))
+            except Unknown:
+                if "*" in cast.group(1):
+                    raise
+        if text[:1] in ("*", "&", "-", "+", "!", "~"):
+            return self._of_unary(text[0], text[1:].strip())
+        if _STRING.match(text):
+            return TypeTerm("char const*")
+        fresh = _NEW.match(text)
+        if fresh:
+            kind = re.match(r"new\s+(.*?)\s*(?:[({\[]|\Z)", text, re.DOTALL)
+            return TypeTerm(self.type(kind.group(1)).text + "*")
+        forwarded = _FORWARD.match(text)
+        if forwarded and match_bracket(text, forwarded.end() - 1) == len(text):
+            return self.type_of(text[forwarded.end() : -1])
+        if text == "this" and self.around:
+            return TypeTerm(f"{self.around}*")
+        if _PLAIN.match(text) and text not in ("true", "false"):
+            return self._type_of_name(text)
+        return self._of_postfix(text)
+
+    # -- operators --------------------------------------------------------------------------------------------------
+
+    def _of_unary(self, operator: str, operand: str) -> TypeTerm:
+        held = shape(self.type_of(operand).text)
+        marks = held.marks
+        while marks and marks[-1] in ("&", "&&"):
+            marks = marks[:-1]
+        if operator == "&":
+            return TypeTerm(Shape(held.base, held.const, (*marks, "*"), held.parameters).text)
+        if operator == "*":
+            if not marks or marks[-1] in ("&", "&&"):
+                raise Unknown(f"what `*{operand[:60]}` gives is not known")
+            return TypeTerm(Shape(held.base, held.const, marks[:-1]).text)
+        if operator == "!":
+            return TypeTerm("bool")
+        return TypeTerm(common(held.base, "int")) if held.base in INTEGERS else TypeTerm(held.base)
+
+    def _of_operation(self, left: str, operator: str, right: str) -> TypeTerm:
+        if operator == "?":
+            taken, _, other = right.partition("\0")
+            try:
+                return self.type_of(taken)
+            except Unknown:
+                return self.type_of(other)
+        if operator in _COMPARED:
+            return TypeTerm("bool")
+        one, two = _value(self.type_of(left)), _value(self.type_of(right))
+        if one.marks and one.marks[-1] == "*":
+            return TypeTerm("long" if two.marks else one.text)
+        if two.marks and two.marks[-1] == "*":
+            return TypeTerm(two.text)
+        if one.base in INTEGERS and two.base in INTEGERS:
+            return TypeTerm(common(one.base, two.base if operator not in ("<<",) else "int"))
+        if {one.base, two.base} <= INTEGERS | {"float", "double"}:
+            return TypeTerm("double" if "double" in (one.base, two.base) else "float")
+        if one.text == two.text:
+            return TypeTerm(one.text)
+        raise Unknown(f"the type of `{left[:30]} {operator} {right[:30]}` is not known")
+
+    # -- names, calls and members -----------------------------------------------------------------------------------
+
+    def _of_postfix(self, text: str) -> TypeTerm:
+        """A name, call, index or member, read from its end."""
+        if text[-1:] in ")]}":
+            opened = _opening(text)
+            before = text[:opened].rstrip()
+            if before:
+                return self._of_bracket(before, text[opened:], text)
+        owner, _, name = _last_member(text)
+        if owner is not None:
+            return self._of_field(owner, name)
+        term = evaluate(text, self)
+        number = value_of(term)
+        if isinstance(term, ListTerm) and term.type:
+            return TypeTerm(term.type)
+        if number is not None:
+            return TypeTerm(number.type)
+        raise Unknown(f"the type of `{text[:60]}` is not known")
+
+    def _of_bracket(self, before: str, bracket: str, text: str) -> TypeTerm:
+        if bracket[0] == "[":
+            return self._element(self.type_of(before).text)
+        if bracket[0] == "{":
+            return self.type(before)
+        owner, _, name = _last_member(before)
+        arguments = [bracket[1:-1][a:b].strip() for a, b in split_commas(bracket[1:-1])]
+        if owner is not None:
+            return self._of_method(owner, name, arguments)
+        try:
+            return self.type(before)
+        except Unknown:
+            pass
+        try:
+            return self._returned(before, arguments)
+        except Unknown:
+            term = value_of(evaluate(text, self))
+            if term is None:
+                raise
+            return TypeTerm(term.type)
+
+    def _element(self, kind: str) -> TypeTerm:
+        held = shape(kind)
+        marks = held.marks[:-1] if held.marks and held.marks[-1] in ("&", "&&") else held.marks
+        if marks:
+            return TypeTerm(Shape(held.base, held.const, marks[:-1]).text)
+        listed = held.arguments
+        if listed and held.name.rsplit("::", 1)[-1] in ("vector", "array", "span", "ArrayRef", "initializer_list"):
+            return TypeTerm(listed[0])
+        raise Unknown(f"what an element of `{kind[:60]}` is is not known")
+
+    def _of_field(self, owner: str, name: str) -> TypeTerm:
+        """``a.b`` or ``a->b``: a data member."""
+        held = _value(self.type_of(owner))
+        return self._member_type(TypeTerm(held.base), name)
+
+    def _member_type(self, owner: TypeTerm, name: str) -> TypeTerm:
+        place = self.located(owner.text)
+        if place is None:
+            raise Unknown(f"the members of `{owner.text[:60]}` are not known")
+        inside = self.standing_in(place)
+        for variable in self.tools.index.facts(place.path).variables:
+            if variable.name == name and place.made.body_start < variable.offset < place.made.body_end:
+                return inside.type(variable.type)
+        for base in place.made.bases:
+            found = inside.type(base)
+            try:
+                return self._member_type(found, name)
+            except Unknown:
+                continue
+        raise Unknown(f"`{owner.text[:60]}` has no member `{name}` in the source")
+
+    def _of_method(self, owner: str, name: str, arguments: list[str]) -> TypeTerm:
+        """What a member call gives."""
+        word = re.match(r"(?:template\s+)?(\w+)\s*", name)
+        simple = word.group(1) if word else name
+        template = name[word.end() :] if word else ""
+        data = _DATA.match(simple)
+        held = _value(self.type_of(owner)) if not (data and template) else None
+        if data and template.startswith("<"):
+            close = match_angle(template, 0)
+            inner = self.type(template[1 : close - 1]).text
+            return TypeTerm(f"{inner}{' const' if data.group(1) == 'const_' and not inner.endswith('*') else ''}*")
+        if simple == "item" and template.startswith("<"):
+            return self.type(template[1 : match_angle(template, 0) - 1])
+        if held is not None and simple in _GIVES and (_TENSORS.match(held.base) or simple != "size"):
+            return TypeTerm(_GIVES[simple])
+        if held is not None:
+            for found, inside in self.methods(held.base, simple, len(arguments)):
+                if found.return_type not in ("auto", "") and not template:
+                    return inside.type(found.return_type)
+            if data and held.arguments and not template:
+                return TypeTerm(held.arguments[0] + "*")
+            if simple == "get" and held.arguments:
+                return TypeTerm(held.arguments[0] + "*")
+        raise Unknown(f"what `{owner[:40]}.{name[:40]}` gives is not known")
+
+    def methods(self, owner: str, name: str, count: int | None):
+        """The functions of a class, or its bases, of a name: ``(function, the environment inside its class)``."""
+        place = self.located(owner)
+        if place is None:
+            return
+        inside = self.standing_in(place)
+        for function in self.tools.index.facts(place.path).functions:
+            if function.name == name and place.made.body_start < function.offset < place.made.body_end:
+                if count is None or count <= len(function.parameters):
+                    yield function, inside
+        for base in place.made.bases:
+            try:
+                found = inside.type(base).text
+            except Unknown:
+                continue
+            yield from self.methods(found, name, count)
+
+    def _returned(self, callee: str, arguments: list[str]) -> TypeTerm:
+        """What a call of a function of the source gives."""
+        head = _QUALIFIED.match(callee)
+        if head is None:
+            raise Unknown(f"what `{callee[:60]}(…)` gives is not known")
+        name, rest = "".join(head.group().split()), callee[head.end() :]
+        template = rest[1 : match_angle(rest, 0) - 1] if rest.startswith("<") else None
+        if name.rsplit("::", 1)[-1] in ("make_pair", "make_tuple", "pair", "tuple"):
+            kinds = [_value(self.type_of(a)).text for a in arguments]
+            return TypeTerm(f"std::{name.rsplit('::', 1)[-1].removeprefix('make_')}<{', '.join(kinds)}>")
+        found = self.tools.resolver.function(name, self.context, len(arguments), kernel=False).candidates
+        kinds: set[str] = set()
+        for candidate in found:
+            function = candidate.function
+            parameters = template_parameters(function.template)
+            bound: dict[str, Term | None] = dict(
+                zip((p.name for p in parameters), self._arguments(template, parameters), strict=False)
+            )
+            missing = {p.name for p in parameters if p.name not in bound}
+            if missing:
+                try:
+                    for parameter, argument in zip(function.parameters, arguments, strict=False):
+                        if any(re.search(rf"\b{re.escape(n)}\b", parameter.type) for n in missing):
+                            bound.update(unify(parameter.type, self.type_of(argument).text, missing))
+                except Mismatch:
+                    continue
+            if function.return_type in ("auto", ""):
+                raise Unknown(f"what `{callee[:60]}(…)` gives is not written")
+            kinds.add(self.elsewhere(candidate.path, function.scope, bound).type(function.return_type).text)
+        if len(kinds) != 1:
+            raise Unknown(f"what `{callee[:60]}(…)` gives is not known")
+        return TypeTerm(kinds.pop())
+
+    def _type_of_name(self, name: str) -> TypeTerm:
+        if name in self.bound or (self.frame is not None and name in self.frame.bound):
+            held = self.bound.get(name) or (self.frame.bound.get(name) if self.frame else None)
+            if isinstance(held, ConstTerm):
+                return TypeTerm(held.type)
+        best = self.holder(name)
+        if isinstance(best, LambdaFact):
+            return self._type_of_passed(best, name)
+        if best is not None:
+            return self._type_of_local(best)
+        function = self.frame.candidate.function if self.frame is not None and self.frame.candidate else None
+        for parameter in function.parameters if function else ():
+            if parameter.name == name:
+                if self.frame is not None and name in self.frame.given:
+                    return TypeTerm(self.frame.given[name])
+                return self.type(parameter.type)
+        if self.around:
+            try:
+                return self._member_type(TypeTerm(self.around), name)
+            except Unknown:
+                pass
+        return self._type_of_global(name)
+
+    def _type_of_passed(self, held: LambdaFact, name: str) -> TypeTerm:
+        """A parameter of a lambda: as declared, or the type of what is passed."""
+        for number, (kind, parameter) in enumerate(held.parameters):
+            if parameter != name:
+                continue
+            if "auto" not in kind:
+                return self.type(kind)
+            call = self.choices.get(held.start)
+            found = self._passed_type(call, number) if call is not None else None
+            if found is not None:
+                return TypeTerm(_like_auto(kind, found))
+        raise Unknown(f"the type of `{name}` is not known")
+
+    def _type_of_local(self, best) -> TypeTerm:
+        kind = re.sub(r"\b(?:constexpr|static)\b", "", best.type).strip()
+        if re.sub(r"\bconst\b|[*&\s]", "", kind) == "auto" and best.value is not None:
+            value = self.body.text(best.value).strip("= ")
+            if value[:1] in "({" and match_bracket(value, 0) == len(value):
+                value = value[1:-1]
+            return TypeTerm(_like_auto(kind, self.at(best.start).type_of(value).text))
+        return self.at(best.start).type(kind)
+
+    def _type_of_global(self, name: str) -> TypeTerm:
+        index = self.tools.index
+        entries = index.entries(name, ("variable",), lambda facts: facts.variables)
+        for path, variable in self._meant(entries, ()):
+            if not variable.scope or visible_from(variable.scope, self.context.scope):
+                kind = re.sub(r"\b(?:constexpr|static|inline)\b", "", variable.type).strip()
+                return self.elsewhere(path, variable.scope).type(kind)
+        raise Unknown(f"the type of `{name}` is not known")
+
+
+def visible_from(scope: tuple[str, ...], place: tuple[str, ...]) -> bool:
+    """Whether a scope is one of those around a place."""
+    return scope == place[: len(scope)]
+
+
+def _like_auto(kind: str, found: str) -> str:
+    """The type that ``auto`` or ``auto&`` stands for."""
+    held = _value(TypeTerm(found))
+    if held.marks and held.marks[-1].startswith("["):
+        held = Shape(held.base, held.const, (*held.marks[:-1], "*"))
+    const = held.const and (bool(held.marks) or "&" in kind)
+    return Shape(held.base, const, held.marks, held.parameters).text
+
+
+def _value(kind: TypeTerm) -> Shape:
+    """A type without its references."""
+    held = shape(kind.text)
+    marks = held.marks
+    while marks and marks[-1] in ("&", "&&"):
+        marks = marks[:-1]
+    return Shape(held.base, held.const, marks, held.parameters)
+
+
+def _opening(text: str) -> int:
+    """Where the bracket that closes at the end of a text opens; 0 where none does."""
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        if text[at] in ")]}":
+            depth += 1
+        elif text[at] in "([{":
+            depth -= 1
+            if depth == 0:
+                return at
+    return 0
+
+
+def _last_member(text: str) -> tuple[str | None, str, str]:
+    """``a.b->c<x>`` as ``("a.b", "->", "c<x>")``; ``(None, "", text)`` where no member is named outside brackets."""
+    depth = angles = 0
+    for at in range(len(text) - 1, 0, -1):
+        char = text[at]
+        if char in ")]}":
+            depth += 1
+        elif char in "([{":
+            depth -= 1
+        elif depth:
+            continue
+        elif char == ">" and text[at - 1] == "-":
+            if not angles:
+                return text[: at - 1], "->", text[at + 1 :].strip()
+        elif char == ">":
+            angles += 1
+        elif char == "<":
+            angles -= 1
+        elif char == "." and not angles and not text[at - 1].isdigit() and not text[at + 1 : at + 2].isdigit():
+            return text[:at], ".", text[at + 1 :].strip()
+    return None, "", text
+
+
+_STRENGTH = (
+    ("?",),
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", ">", "<=", ">="),
+    ("<<",),
+    ("+", "-"),
+    ("*", "/", "%"),
+)
+
+
+def _top_operator(text: str) -> tuple[str, str, str] | None:
+    """The weakest binary operator outside of brackets, with what stands left and right of it; None for none. For
+    ``?:`` the right side holds both operands, a NUL between them."""
+    found: dict[str, tuple[int, int]] = {}
+    at = 0
+    question = colon = -1
+    while at < len(text):
+        char = text[at]
+        if char in "([{":
+            close = match_bracket(text, at)
+            at = close if close > 0 else at + 1
+            continue
+        if char in "\"'":
+            close = text.find(char, at + 1)
+            at = close + 1 if close > 0 else at + 1
+            continue
+        if char == "<":
+            close = match_angle(text, at)
+            if close > 0 and text[close : close + 1] in ("", "(", "{", ":", ".", ")", ",", ">", " ", "*", "&", ";"):
+                at = close
+                continue
+        if char == "?" and question < 0:
+            question = at
+        elif char == ":" and question >= 0 and colon < 0 and text[at : at + 2] != "::" and text[at - 1] != ":":
+            colon = at
+        else:
+            two = text[at : at + 2]
+            operator = (
+                two if two in ("||", "&&", "==", "!=", "<=", ">=", "<<") else char if char in "+-*/%<>&|^" else ""
+            )
+            if operator and two not in ("->", "++", "--"):
+                before = text[:at].rstrip()
+                if before and (before[-1].isalnum() or before[-1] in "_)]}\"'"):
+                    if not (operator in "+-" and re.search(r"\d[eE]\Z", before)):
+                        found[operator] = (at, at + len(operator))
+                at += len(operator)
+                continue
+            if two in ("->", "++", "--"):
+                at += 2
+                continue
+        at += 1
+    if question >= 0 and colon > 0:
+        return text[:question], "?", f"{text[question + 1 : colon]}\0{text[colon + 1 :]}"
+    for group in _STRENGTH:
+        held = [(found[o], o) for o in group if o in found]
+        if held:
+            (start, end), operator = max(held)
+            return text[:start], operator, text[end:]
+    return None
