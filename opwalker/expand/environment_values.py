@@ -10,6 +10,7 @@ import re
 from opwalker.expand.arithmetic import common
 from opwalker.expand.deduction import Mismatch, unify
 from opwalker.expand.expressions import evaluate, value_of
+from opwalker.expand.operators import last_member, opening, top_operator
 from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import INTEGERS, ConstTerm, ListTerm, Term, TypeTerm, Unknown
@@ -50,7 +51,7 @@ class ValueTypes:
             close = match_angle(text, made.end() - 1)
             if close > 0 and match_bracket(text, close) == len(text):
                 return self.type(text[made.end() : close - 1])
-        split = _top_operator(text)
+        split = top_operator(text)
         if split is not None:
             return self._of_operation(*split)
         cast = _C_CAST.match(text)
@@ -121,11 +122,11 @@ class ValueTypes:
     def _of_postfix(self, text: str) -> TypeTerm:
         """A name, call, index or member, read from its end."""
         if text[-1:] in ")]}":
-            opened = _opening(text)
+            opened = opening(text)
             before = text[:opened].rstrip()
             if before:
                 return self._of_bracket(before, text[opened:], text)
-        owner, _, name = _last_member(text)
+        owner, _, name = last_member(text)
         if owner is not None:
             return self._of_field(owner, name)
         term = evaluate(text, self)
@@ -141,7 +142,7 @@ class ValueTypes:
             return self._element(self.type_of(before).text)
         if bracket[0] == "{":
             return self.type(before)
-        owner, _, name = _last_member(before)
+        owner, _, name = last_member(before)
         arguments = [bracket[1:-1][a:b].strip() for a, b in split_commas(bracket[1:-1])]
         if owner is not None:
             return self._of_method(owner, name, arguments)
@@ -339,105 +340,3 @@ def _value(kind: TypeTerm) -> Shape:
     while marks and marks[-1] in ("&", "&&"):
         marks = marks[:-1]
     return Shape(held.base, held.const, marks, held.parameters)
-
-
-def _opening(text: str) -> int:
-    """Where the bracket that closes at the end of a text opens; 0 where none does."""
-    depth = 0
-    for at in range(len(text) - 1, -1, -1):
-        if text[at] in ")]}":
-            depth += 1
-        elif text[at] in "([{":
-            depth -= 1
-            if depth == 0:
-                return at
-    return 0
-
-
-def _last_member(text: str) -> tuple[str | None, str, str]:
-    """``a.b->c<x>`` as ``("a.b", "->", "c<x>")``; ``(None, "", text)`` where no member is named outside brackets."""
-    depth = angles = 0
-    for at in range(len(text) - 1, 0, -1):
-        char = text[at]
-        if char in ")]}":
-            depth += 1
-        elif char in "([{":
-            depth -= 1
-        elif depth:
-            continue
-        elif char == ">" and text[at - 1] == "-":
-            if not angles:
-                return text[: at - 1], "->", text[at + 1 :].strip()
-        elif char == ">":
-            angles += 1
-        elif char == "<":
-            angles -= 1
-        elif char == "." and not angles and not text[at - 1].isdigit() and not text[at + 1 : at + 2].isdigit():
-            return text[:at], ".", text[at + 1 :].strip()
-    return None, "", text
-
-
-_STRENGTH = (
-    ("?",),
-    ("||",),
-    ("&&",),
-    ("|",),
-    ("^",),
-    ("&",),
-    ("==", "!="),
-    ("<", ">", "<=", ">="),
-    ("<<",),
-    ("+", "-"),
-    ("*", "/", "%"),
-)
-
-
-def _top_operator(text: str) -> tuple[str, str, str] | None:
-    """The weakest binary operator outside of brackets, with what stands left and right of it; None for none. For
-    ``?:`` the right side holds both operands, a NUL between them."""
-    found: dict[str, tuple[int, int]] = {}
-    at = 0
-    question = colon = -1
-    while at < len(text):
-        char = text[at]
-        if char in "([{":
-            close = match_bracket(text, at)
-            at = close if close > 0 else at + 1
-            continue
-        if char in "\"'":
-            close = text.find(char, at + 1)
-            at = close + 1 if close > 0 else at + 1
-            continue
-        if char == "<":
-            close = match_angle(text, at)
-            if close > 0 and text[close : close + 1] in ("", "(", "{", ":", ".", ")", ",", ">", " ", "*", "&", ";"):
-                at = close
-                continue
-        if char == "?" and question < 0:
-            question = at
-        elif char == ":" and question >= 0 and colon < 0 and text[at : at + 2] != "::" and text[at - 1] != ":":
-            colon = at
-        else:
-            two = text[at : at + 2]
-            operator = (
-                two if two in ("||", "&&", "==", "!=", "<=", ">=", "<<") else char if char in "+-*/%<>&|^" else ""
-            )
-            if operator and two not in ("->", "++", "--"):
-                before = text[:at].rstrip()
-                if before and (before[-1].isalnum() or before[-1] in "_)]}\"'"):
-                    if not (operator in "+-" and re.search(r"\d[eE]\Z", before)):
-                        found[operator] = (at, at + len(operator))
-                at += len(operator)
-                continue
-            if two in ("->", "++", "--"):
-                at += 2
-                continue
-        at += 1
-    if question >= 0 and colon > 0:
-        return text[:question], "?", f"{text[question + 1 : colon]}\0{text[colon + 1 :]}"
-    for group in _STRENGTH:
-        held = [(found[o], o) for o in group if o in found]
-        if held:
-            (start, end), operator = max(held)
-            return text[:start], operator, text[end:]
-    return None

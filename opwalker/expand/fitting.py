@@ -19,6 +19,7 @@ from opwalker.expand.frames import Frame
 from opwalker.expand.homes import Home, Homes
 from opwalker.expand.overloads import best
 from opwalker.expand.resolve import Candidate, Context, is_pack
+from opwalker.expand.specialised import Specialisations, head_of, is_full
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import PackTerm, Term, TypeTerm, Unknown, flattened
 from opwalker.facts.cpp_brackets import match_angle, split_commas
@@ -55,6 +56,7 @@ class Fitter:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._homes = Homes(tools)
+        self.specialisations = Specialisations(tools)
 
     def is_plain(self, candidate: Candidate) -> bool:
         """Whether a call of a function binds nothing."""
@@ -117,10 +119,30 @@ class Fitter:
                 out.append(fit if types is None else replace(fit, types=types))
             elif fit is not None:
                 refused.append(Fit(candidate, dict.fromkeys(self._names(candidate, home)), home.type, fit, False))
-        out = self._specialised(out, candidates, environment)
+        out = self._specialised(out, candidates)
         if not out:
             return refused
         return best(out, self._tools) if len(out) > 1 else out
+
+    def _specialised(self, fits: list[Fit], candidates: Sequence[Candidate]) -> list[Fit]:
+        """Each fit of a template replaced by the full specialisation for its arguments, where there is one."""
+        special = [c for c in candidates if is_full(c.function)]
+        out: list[Fit] = [] if special else fits
+        for fit in fits if special else ():
+            function = fit.candidate.function
+            if not function.template:
+                out.append(fit)
+                continue
+            try:
+                inside = self.inside(fit.candidate, fit.bound)
+                printed = inside.printed(template_parameters(function.template), fit.bound)
+                meant = self.specialisations.meant(fit.candidate, special, printed)
+            except Unknown as unknown:
+                out.append(replace(fit, sure=False, why=fit.why or str(unknown)))
+                out += [Fit(c, {}, None, str(unknown), False) for c in special]
+                continue
+            out.append(fit if meant is None else Fit(meant, types=fit.types))
+        return out
 
     @staticmethod
     def _narrowed(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -189,8 +211,7 @@ class Fitter:
 
     def inside(self, candidate: Candidate, bound: dict[str, Term | None], owner: str | None = None) -> Environment:
         """The environment of a function's own head."""
-        context = Context(candidate.path, candidate.path, candidate.function.scope)
-        return Environment(self._tools, context, bound=bound, owner=owner)
+        return head_of(self._tools, candidate, bound, owner)
 
     def bind(
         self,
@@ -356,93 +377,9 @@ class Fitter:
                 return True
         return False
 
-    # -- specialisations --------------------------------------------------------------------------------------------
-
-    def specialisations(self, candidate: Candidate, rivals: Sequence[Candidate]) -> list[tuple[Candidate, list[str]]]:
-        """The full specialisations of a function template among its rivals, with their printed arguments. Raises
-        Unknown for one whose arguments are not known."""
-        out = []
-        for rival in rivals:
-            if is_full(rival.function) and rival.function.name == candidate.function.name:
-                printed = self._special_arguments(candidate, rival)
-                if printed is not None:
-                    out.append((rival, printed))
-        return out
-
-    def _special_arguments(self, candidate: Candidate, special: Candidate) -> list[str] | None:
-        """The arguments of a full specialisation, as those of its template; None where it is none of it."""
-        key = ("special", candidate.key, special.key)
-        memo = self._tools.memo
-        if key not in memo:
-            memo[key] = self._read_special(candidate, special)
-        return memo[key]
-
-    def _read_special(self, candidate: Candidate, special: Candidate) -> list[str] | None:
-        function, made = candidate.function, special.function
-        parameters = template_parameters(function.template)
-        if len(function.parameters) != len(made.parameters):
-            return None
-        at = self.inside(special, {})
-        text = made.specialisation or ""
-        pieces = [text[a:b].strip() for a, b in split_commas(text)]
-        terms: dict[str, Term | None] = {}
-        for parameter, piece in zip(parameters, pieces, strict=False):
-            terms[parameter.name] = at.term(piece, parameter)
-        missing = {p.name for p in parameters if p.name not in terms}
-        found: dict[str, Term] = {}
-        for pattern, actual in zip(function.parameters, made.parameters, strict=True):
-            if any(re.search(rf"\b{re.escape(name)}\b", pattern.type) for name in missing if name):
-                try:
-                    found.update(unify(pattern.type, at.type(actual.type).text, missing))
-                except Mismatch:
-                    return None
-        terms.update(found)
-        inside = self.inside(candidate, {})
-        for parameter in parameters:
-            if parameter.name not in terms:
-                if parameter.default is None:
-                    return None
-                held = self.inside(candidate, dict(terms))
-                terms[parameter.name] = held.term(parameter.default, parameter)
-        bound = inside.bind(parameters, [terms[p.name] for p in parameters], inside.context)
-        return inside.printed(parameters, bound)
-
-    def _specialised(self, fits: list[Fit], candidates: Sequence[Candidate], environment: Environment) -> list[Fit]:
-        """Each fit of a template replaced by the full specialisation for its arguments, where there is one."""
-        special = [c for c in candidates if is_full(c.function)]
-        if not special:
-            return fits
-        out: list[Fit] = []
-        for fit in fits:
-            function = fit.candidate.function
-            if not function.template or is_full(function):
-                out.append(fit)
-                continue
-            parameters = template_parameters(function.template)
-            try:
-                found = self.specialisations(fit.candidate, special)
-                inside = self.inside(fit.candidate, fit.bound)
-                printed = inside.printed(parameters, fit.bound)
-            except Unknown as unknown:
-                out += [replace(fit, sure=False, why=fit.why or str(unknown))]
-                out += [Fit(c, {}, None, str(unknown), False) for c in special]
-                continue
-            meant = next((c for c, arguments in found if _same(arguments, printed)), None)
-            out.append(fit if meant is None else Fit(meant, types=fit.types))
-        return out
-
 
 def _member_name(call: CallFact) -> str:
     return call.simple if call.receiver is not None or "::" in call.name else "operator()"
-
-
-def _same(one: list[str], other: list[str]) -> bool:
-    return ["".join(t.split()) for t in one] == ["".join(t.split()) for t in other]
-
-
-def is_full(function: Function) -> bool:
-    """Whether a definition is a full specialisation of a function template."""
-    return function.template == "" and function.owner is None
 
 
 def callable_parameters(function: Function, position: int) -> str | None:

@@ -15,10 +15,11 @@ from opwalker.expand.choices import MAX_CHOICES, Choices, is_generic, lambda_cal
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.environment_templates import NoType
-from opwalker.expand.fitting import Fit, Fitter, is_full
+from opwalker.expand.fitting import Fit, Fitter
 from opwalker.expand.frames import Frame
 from opwalker.expand.origins import Origins
 from opwalker.expand.resolve import Candidate
+from opwalker.expand.specialised import is_full
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import FunctionTerm, PackTerm, Unknown, flattened, join_arguments
 from opwalker.model.body import CallFact, Span2
@@ -95,7 +96,7 @@ class InstanceReader:
                     if self._fitter.is_excluded(candidate, inside):
                         continue
                     printed = inside.printed(parameters, bound)
-                    if self._is_special(candidate, rivals, printed):
+                    if self._fitter.specialisations.meant(candidate, rivals, printed) is not None:
                         continue
                     found[join_arguments(printed)] = None
                     reason = reason or _hashed(bound)
@@ -123,7 +124,7 @@ class InstanceReader:
     ) -> list[tuple[Candidate, Instances]]:
         """The full specialisations of a kernel template that a mention compiles instead of the template."""
         full = [r for r in rivals if is_full(r.function)]
-        if not full or candidate.function.template in (None, ""):
+        if not full or not candidate.function.template:
             return []
         parameters = template_parameters(candidate.function.template)
         out: dict[tuple, tuple[Candidate, Instances]] = {}
@@ -134,23 +135,13 @@ class InstanceReader:
                     if why is not None:
                         continue
                     printed = self._fitter.inside(candidate, bound).printed(parameters, bound)
-                    for one, arguments in self._fitter.specialisations(candidate, full):
-                        if _squeezed(arguments) == _squeezed(printed):
-                            doubt = around.doubt or frame.doubt
-                            made = Instances((join_arguments(printed),), doubt)
-                            out.setdefault((*one.key, made.texts), (one, made))
+                    meant = self._fitter.specialisations.meant(candidate, full, printed)
                 except (Unknown, Mismatch):
                     continue
+                if meant is not None:
+                    made = Instances((join_arguments(printed),), around.doubt or frame.doubt)
+                    out.setdefault((*meant.key, made.texts), (meant, made))
         return list(out.values())
-
-    def _is_special(self, candidate: Candidate, rivals: Sequence[Candidate], printed: list[str]) -> bool:
-        full = [r for r in rivals if is_full(r.function)]
-        if not full:
-            return False
-        return any(
-            _squeezed(arguments) == _squeezed(printed)
-            for _, arguments in self._fitter.specialisations(candidate, full)
-        )
 
     def _elements(self, environment: Environment, spans: Sequence[Span2]) -> list[Environment]:
         """A place in a fold is read for every element of the packs that its arguments name."""
@@ -220,10 +211,6 @@ def _has_pack(environment: Environment) -> bool:
     if any(isinstance(term, PackTerm) for term in frame.bound.values()):
         return True
     return any("..." in (held.template or "") for held in environment.body.facts.lambdas)
-
-
-def _squeezed(parts: list[str]) -> list[str]:
-    return ["".join(part.split()) for part in parts]
 
 
 def _hashed(bound: dict) -> str | None:

@@ -84,6 +84,7 @@ class PassedCall:
     types: tuple[str | None, ...]
     reason: str | None = None
 
+
 _BUILTIN = {
     "int64_t": "long",
     "uint64_t": "unsigned long",

@@ -6,6 +6,7 @@ import re
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.frames import Frame
+from opwalker.expand.operators import last_member, opening
 from opwalker.expand.resolve import Context, strip_arguments
 from opwalker.link.index import Index
 
@@ -32,40 +33,12 @@ def _stripped(text: str) -> str:
     """An expression without the stars, ampersands and parentheses around all of it."""
     while True:
         text = text.strip()
-        if text[:1] in ("*", "&") and _last_member(text) is None:
+        if text[:1] in ("*", "&") and last_member(text)[0] is None:
             text = text[1:]
-        elif text[:1] == "(" and text[-1:] == ")" and _opening(text) == 0:
+        elif text[:1] == "(" and text[-1:] == ")" and opening(text) == 0:
             text = text[1:-1]
         else:
             return text
-
-
-def _opening(text: str) -> int:
-    """Where the bracket that closes at the end of a text opens; 0 where none does."""
-    depth = 0
-    for at in range(len(text) - 1, -1, -1):
-        if text[at] in ")]}":
-            depth += 1
-        elif text[at] in "([{":
-            depth -= 1
-            if depth == 0:
-                return at
-    return 0
-
-
-def _last_member(text: str) -> tuple[str, str] | None:
-    """``a.b->c(x)`` as ``a.b`` and ``c(x)``; None where no member is named outside brackets."""
-    depth = 0
-    for at in range(len(text) - 1, 0, -1):
-        if text[at] in ")]}":
-            depth += 1
-        elif text[at] in "([{":
-            depth -= 1
-        elif depth == 0 and text[at] == "." and not text[at - 1].isdigit():
-            return text[:at], text[at + 1 :].strip()
-        elif depth == 0 and text[at] == ">" and text[at - 1] == "-":
-            return text[: at - 1], text[at + 1 :].strip()
-    return None
 
 
 class TypeReader:
@@ -80,17 +53,16 @@ class TypeReader:
         text = _stripped(text)
         if not text or depth > _DEEPEST:
             return None
-        split = _last_member(text)
-        made = _MADE.match(text) if split is None else None
+        base, _, member = last_member(text)
+        made = _MADE.match(text) if base is None else None
         if made:
             return self._bare(next(g for g in made.groups() if g))
         if text == "this":
             return body.context.scope[-1] if body.context.scope else None
-        if split is not None:
-            base, member = split
+        if base is not None:
             return self._of_member(self.of_expression(base, body, frame, depth + 1), member, body.context)
         if text[-1] in ")]}" and not text.startswith("["):
-            opened = _opening(text)
+            opened = opening(text)
             inner = text[:opened].rstrip()
             if text[-1] == "]":
                 return self.of_expression(inner, body, frame, depth + 1)
