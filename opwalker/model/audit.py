@@ -43,7 +43,7 @@ class LibraryAudit:
     """One shared library, what makes it, and what is in it.
 
     ``also`` are the paths of the same module for other Pythons, or of equal files. ``kernels`` counts names,
-    ``instances`` what is registered under them.
+    ``instances`` what is registered under them. ``exports`` are its global symbols that no C++ mangling changed.
     """
 
     path: str
@@ -61,6 +61,7 @@ class LibraryAudit:
     instances: int = 0
     device_code: tuple[DeviceCode, ...] = ()
     cannot_tell: tuple[str, ...] = ()
+    exports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

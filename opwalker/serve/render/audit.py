@@ -50,7 +50,7 @@ def _head(result: AuditResult) -> Section:
         (numbers.kernels_different, "different"),
     )
     groups = [Group("libraries", (Row((((", ".join(result.wheels) or _libraries_in(result), "place"),),)),))]
-    groups.append(Group("ops", (_line(_counted(zip(ops, _WHERE.values(), strict=True))),)))
+    groups.append(Group("ops", (_line(_counted(zip(ops, _WHERE.values(), strict=True)) or "none"),)))
     both = f"{numbers.kernels_both:,} in both"
     detail = _counted(verdicts)
     only = f", {numbers.kernels_source_only:,} only in the source" if numbers.kernels_source_only else ""
@@ -140,6 +140,12 @@ def _inside(library: LibraryAudit) -> Iterator[Spans]:
     if held:
         namespaces = f" · namespaces {', '.join(library.namespaces)}" if library.namespaces else ""
         yield ((held + namespaces, ""),)
+    else:
+        functions = [name for name in library.exports if not name.startswith("PyInit_")]
+        if functions:
+            yield (("exports ", "label"), (_few(functions), ""))
+    if library.needed:
+        yield (("needs ", "label"), (", ".join(library.needed), ""))
     for form, label in (("elf", "machine code"), ("ptx", "PTX")):
         codes = [code for code in library.device_code if code.form == form]
         if codes:

@@ -7,6 +7,7 @@ counts as equal.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -160,11 +161,9 @@ def foreign_kernels(
     out: list[ForeignKernels] = []
     for library in libraries:
         groups: dict[tuple[Provenance | None, str, bool], dict[str, int]] = {}
-        for kernel in library.kernels:
-            if kernel.name in accounted[library.path]:
-                continue
-            group = groups.setdefault(_origin(side, library.path, kernel.name, origin_of, hint), {})
-            group[kernel.name] = group.get(kernel.name, 0) + 1
+        numbers = Counter(k.name for k in library.kernels if k.name not in accounted[library.path])
+        for name, number in numbers.items():
+            groups.setdefault(_origin(side, library.path, name, origin_of, hint), {})[name] = number
         for (origin, reason, explained), names in groups.items():
             total = sum(names.values())
             out.append(ForeignKernels(library.path, origin, tuple(sorted(names)), total, reason, explained))

@@ -36,6 +36,7 @@ class SourceSide:
         self.targets: dict[str, tuple[Target, ...]] = {
             library.path: tuple(_made_by(library, facts.targets, build)) for library in libraries
         }
+        self._provenances = {library.path: self._read_provenances(library.path) for library in libraries}
 
     @cached_property
     def _uses(self) -> Mapping[str, tuple[tuple[Target, TargetSource], ...]]:
@@ -102,6 +103,9 @@ class SourceSide:
     def provenances(self, library: str) -> tuple[Provenance, ...]:
         """Where the sources of a library come from that are not in the tree; for a library that no target makes,
         the repositories of the build files that name it."""
+        return self._provenances[library]
+
+    def _read_provenances(self, library: str) -> tuple[Provenance, ...]:
         targets = self.targets[library]
         found: dict[Provenance, None] = {}
         for target in targets:

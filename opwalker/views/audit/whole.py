@@ -124,6 +124,7 @@ def _library(side: SourceSide, library: LibraryFacts, ops: Sequence[OpAudit], al
         instances=len(library.kernels),
         device_code=library.device_code,
         cannot_tell=library.cannot_tell,
+        exports=library.exports,
     )
 
 
