@@ -215,7 +215,7 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
         read_file(tmp_path / "rows.so", "rows.so")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_damage_is_an_error_of_the_input_or_goes_unseen(data: st.DataObject) -> None:
     """Whatever byte is wrong: an answer, or an error of ours."""

@@ -123,7 +123,11 @@ def _span(defs: Iterable[OpDef]) -> Span | None:
 def _why_absent(side: SourceSide, op: Op, here: Sequence[OpDef]) -> str | None:
     """Why the libraries need not have an op, as far as the source says."""
     if op.defs and not here:
-        return f"it is registered for {', '.join(_builds(op)) or 'no build'} only"
+        builds = _builds(op)
+        under = [f"`#if {d.condition}`" for d in op.defs if d.condition]
+        if not builds and under:
+            return f"it stands under {under[0]}, which no build of the build files sets"
+        return f"it is registered for {', '.join(builds)} only" if builds else "no build compiles its file"
     places = [(d.file, d.condition) for d in here] or [(i.file, i.condition) for i in op.impls]
     reasons = [side.absent(file) or (f"it stands under `#if {condition}`" if condition else None)
                for file, condition in places]  # fmt: skip
