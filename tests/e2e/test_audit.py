@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from opwalker import pipeline
 from opwalker.errors import InputError
@@ -16,6 +17,8 @@ from opwalker.model.audit import AuditResult, KernelAudit, OpAudit
 from opwalker.serve.cli import main
 from tests.binary.made import Library, cubin, entry, fatbin
 from tests.binary.test_read import block
+
+SCHEMA_FILE = Path(__file__).resolve().parents[1] / "serve" / "schemas" / "audit.json"
 
 CMAKE = """
 cmake_minimum_required(VERSION 3.26)
@@ -247,6 +250,9 @@ def test_the_command_ends_with_1_on_a_difference(
     assert main([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["format"], document["wheels"]) == (1, [wheel.name])
+    assert [
+        error.message for error in Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).iter_errors(document)
+    ] == []
     assert [one["path"] for one in document["libraries"]] == ["_rowkit.abi3.so"]
     assert main(words) == 0
     text = capsys.readouterr().out
