@@ -24,6 +24,9 @@ PRELUDE = "grammars/clang/prelude.h"
 #: What the prelude counts as where no CUDA is installed: the newest that opwalker reads sources for.
 _CUDA_ASSUMED = 13000
 
+#: Where the toolkit's own installer puts it.
+CUDA_HOME = "/usr/local/cuda"
+
 #: The language standard where no flag says: what torch's newest headers ask for.
 _STANDARD = "-std=c++20"
 
@@ -104,7 +107,7 @@ def _cuda_folders() -> Iterator[tuple[str, ...]]:
     compiler = shutil.which("nvcc")
     if compiler:
         homes.append(os.path.dirname(os.path.dirname(os.path.realpath(compiler))))
-    for home in (*homes, "/usr/local/cuda"):
+    for home in (*homes, CUDA_HOME):
         if home:
             yield _with_library(os.path.join(home, "include"))
     for folder in _package_folders("nvidia"):

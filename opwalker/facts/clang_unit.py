@@ -150,9 +150,10 @@ class _Reader:
             for d in diagnostics
             if d.severity >= self._cindex.Diagnostic.Error
         ]
-        errors = [one for one in placed if own_lines is None or one[0] != path or one[1] <= own_lines]
-        missing = dict.fromkeys(found[1] for *_, text in errors if (found := _MISSING.search(text)))
-        here = [(file, line, text) for file, line, in_tree, text in errors if in_tree]
+        placed = [one for one in placed if own_lines is None or one[0] != path or one[1] <= own_lines]
+        missing = dict.fromkeys(found[1] for *_, text in placed if (found := _MISSING.search(text)))
+        # What headers outside of the tree have against this clang is no concern of a reader of the tree.
+        here = [(file, line, text) for file, line, in_tree, text in placed if in_tree]
         shown = [f"{file}:{line}: {text}" for file, line, text in here if not _MISSING.search(text)]
         return ClangUnit(
             path=path,
@@ -163,7 +164,7 @@ class _Reader:
             macro_uses=tuple(self._macro_uses),
             macros=tuple(self._macros),
             lambdas=tuple(self._bodies.lambdas),
-            errors=len(errors),
+            errors=len(here),
             first_errors=tuple(shown[:_SHOWN_ERRORS]),
             error_lines=tuple(dict.fromkeys((file, line) for file, line, _ in here))[:_KEPT_ERRORS],
             missing=tuple(missing),

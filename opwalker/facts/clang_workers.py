@@ -18,7 +18,7 @@ import msgspec
 
 from opwalker.facts import clang_library
 from opwalker.facts.clang_unit import read_unit
-from opwalker.facts.workers import ended, processors
+from opwalker.facts.workers import ended, processors, starting
 from opwalker.facts.workers_job import Limits, settle
 from opwalker.model.clang import ClangUnit, UnitRequest
 
@@ -74,7 +74,8 @@ def _start(request: UnitRequest, limits: Limits) -> tuple[Connection, Any]:
     context = multiprocessing.get_context(_START)
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_serve, args=(request, limits, theirs), daemon=True)
-    process.start()
+    with starting():
+        process.start()
     theirs.close()
     return ours, process
 

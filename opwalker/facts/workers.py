@@ -166,10 +166,7 @@ class _Worker:
         self.process = context.Process(
             target=serve, args=(theirs, their_marks, pool.job, pool.tasks, others), daemon=True
         )
-        # The child must not meet an interrupt before it has learned to ignore it.
-        with _without_interrupts(), warnings.catch_warnings():
-            # Forking beside other threads is warned of; the child takes none of the locks that they may hold.
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with starting():
             self.process.start()
         theirs.close()
         their_marks.close()
@@ -339,6 +336,15 @@ def ended(status: int | None) -> str:
     if status is not None and status < 0:
         return f"was ended by {signal.Signals(-status).name}"
     return f"ended with status {status}"
+
+
+@contextlib.contextmanager
+def starting() -> Iterator[None]:
+    """Around the start of a process: it must not meet an interrupt before it has learned to ignore it."""
+    with _without_interrupts(), warnings.catch_warnings():
+        # Forking beside other threads is warned of; the child takes none of the locks that they may hold.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 @contextlib.contextmanager

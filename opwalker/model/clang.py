@@ -124,9 +124,12 @@ class ClangMacro:
 
 @dataclass(frozen=True, slots=True)
 class ClangUnit:
-    """A translation unit as clang reads it. ``missing`` are headers that were not found, as written; ``errors`` counts
-    all errors, ``first_errors`` shows some with their places. ``unread`` says why it could not be read at all.
-    ``cut`` says that not every instance of its templates was looked at."""
+    """A translation unit as clang reads it.
+
+    ``missing`` are headers that were not found, as written; ``errors`` counts the errors in the tree's own files,
+    ``first_errors`` shows some with their places. ``unread`` says why it could not be read at all. ``cut`` says that
+    not every instance of its templates was looked at.
+    """
 
     path: str
     functions: tuple[ClangFunction, ...] = ()

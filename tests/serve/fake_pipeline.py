@@ -39,16 +39,16 @@ class FakePipeline(types.ModuleType):
         self._asked("list_ops", options, kind=kind, namespace=namespace)
         return samples.NO_OPS if kind or namespace else samples.OPS
 
-    def walk(self, options, name, *, progress=None, say=None):
-        """The sample op by its short name, and one kernel."""
-        self._asked("walk", options, name=name)
+    def walk(self, options, name, *, progress=None, say=None, **settings):
+        """The sample op by its short name, and one kernel. ``settings`` are there only where they were asked for."""
+        self._asked("walk", options, name=name, **settings)
         say("the store is new")
         progress(1, 2, "reading")
         if name == "count_pages_kernel":
             return samples.KERNEL_WALK
         if name != "scatter_rows":
             raise InputError(f"no op is called {name!r}", "did you mean rowkit::scatter_rows?")
-        return samples.WALK
+        return samples.CLANG_WALK if settings.get("clang") else samples.WALK
 
     def kernels(self, options, op=None, *, progress=None, say=None):
         """The sample kernels."""

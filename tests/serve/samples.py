@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from opwalker.indexing import IndexReport
+from opwalker.model.clang import ClangEdge, ClangReport, UnitReport
 from opwalker.model.source import Problem
 from opwalker.model.walk import (
     Argument,
@@ -271,6 +274,38 @@ WALK = Walk(
     ),
     notes=("scatter_rows_wide is registered only where ROWKIT_WIDE is set",),
 )
+
+CLANG_WALK = dataclasses.replace(
+    WALK,
+    clang=ClangReport(
+        clang="clang version 18.1.1",
+        torch=None,
+        cuda="13.0",
+        units=(
+            UnitReport(BINDINGS, "CMakeLists.txt", 2.36, 2, ("torch/library.h",), (f"{BINDINGS}:3: unknown type",)),
+            UnitReport(CU, "build/compile_commands.json", 1.5),
+            UnitReport(CPU, None, 0.0, unread="not read within 240 seconds"),
+        ),
+        edges=(
+            ClangEdge("registration", "CUDA → rowkit::scatter_rows", Span(BINDINGS, 31, 31), "proved"),
+            ClangEdge("dispatch", "ROWKIT_DISPATCH", Span(CU, 101, 101), "proved", "in the text of ROWKIT_LAUNCH"),
+            ClangEdge(
+                "call", "rowkit::scatter_rows → rowkit::launch", Span(CU, 103, 103), "contradicted",
+                "clang takes rowkit::wide::launch at csrc/rows/wide.cuh:12", Span("csrc/rows/wide.cuh", 12, 12),
+            ),
+            ClangEdge(
+                "launch", "rowkit::launch → rowkit::probe", Span(CU, 88, 88), "ruled out",
+                f"clang takes rowkit::scatter_rows_kernel at {CU}:22", Span(CU, 22, 22),
+            ),
+            ClangEdge(
+                "call", "rowkit::scatter_rows → rowkit::check", Span(CU, 99, 99), "not confirmed",
+                "clang cannot resolve it (read without torch/library.h)",
+            ),
+        ),
+        proved=2, contradicted=1, ruled_out=1, not_confirmed=1,
+        missing=("torch is not installed: its types are unknown, and calls that pass them are not resolved",),
+    ),
+)  # fmt: skip
 
 KERNEL_WALK = Walk(
     source=SOURCE,

@@ -39,6 +39,14 @@ def test_walk_hands_over_name_and_options(run, flow) -> None:
     assert err == "opwalker: note: the store is new\n"
 
 
+def test_a_second_opinion_is_asked_for_by_name(run, flow) -> None:
+    code, out, _ = run("walk", "scatter_rows", "--clang")
+    assert (code, flow.calls[0][2]) == (0, {"name": "scatter_rows", "clang": True})
+    assert "Second opinion  clang version 18.1.1, CUDA 13.0" in out
+    assert json.loads(run("walk", "scatter_rows", "--clang", "--json")[1])["clang"]["contradicted"] == 1
+    assert json.loads(run("walk", "scatter_rows", "--json")[1])["clang"] is None
+
+
 def test_shared_options_reach_the_pipeline_from_any_place(run, flow) -> None:
     words = ["walk", "--build", "rocm", "--define", "A", "-D", "B=x=1", "--arch", "9.0a,sm_100f", "scatter_rows"]
     words += ["--arch", "gfx942", "-j", "3", "--cache", "here", "--instances", "-s", "lib"]

@@ -17,6 +17,7 @@ SCHEMAS = Path(__file__).parent / "schemas"
 RESULTS = {
     "walk": samples.WALK,
     "walk of a kernel": samples.KERNEL_WALK,
+    "walk with a second opinion": samples.CLANG_WALK,
     "ops": samples.OPS,
     "ops of nothing": samples.NO_OPS,
     "kernels": samples.KERNELS,

@@ -17,6 +17,7 @@ from tests.serve import samples
 RESULTS = {
     "walk": samples.WALK,
     "walk of a kernel": samples.KERNEL_WALK,
+    "walk with a second opinion": samples.CLANG_WALK,
     "ops": samples.OPS,
     "no ops": samples.NO_OPS,
     "kernels": samples.KERNELS,

@@ -1,0 +1,73 @@
+"""Units are read in processes of their own: what goes wrong in one costs that one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from opwalker.facts import clang_workers
+from opwalker.facts.clang_library import ClangMissing
+from opwalker.facts.clang_workers import read_units
+from opwalker.facts.workers_job import Limits
+from opwalker.model.clang import ClangUnit, UnitRequest
+
+
+def requests(*names: str) -> list[UnitRequest]:
+    return [UnitRequest("/nowhere", name, ()) for name in names]
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch):
+    """Puts a function in the place of the reader; forked workers have it too."""
+    if clang_workers._START != "fork":
+        raise AssertionError("these tests replace the reader in forked workers")
+    return lambda function: monkeypatch.setattr(clang_workers, "read_unit", function)
+
+
+def test_units_come_back_in_order_and_one_that_crashes_costs_itself(reader) -> None:
+    def read(request: UnitRequest) -> ClangUnit:
+        if request.path == "crash.cu":
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.1 if request.path == "first.cu" else 0)
+        return ClangUnit(request.path, errors=1)
+
+    reader(read)
+    told: list[tuple[int, int]] = []
+    found = read_units(requests("first.cu", "crash.cu", "last.cu"), 2, progress=lambda *at: told.append(at))
+    assert [unit.path for unit in found] == ["first.cu", "crash.cu", "last.cu"]
+    assert [unit.unread for unit in found] == [None, "the process that read it was ended by SIGKILL", None]
+    assert told[-1] == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("read", "why"),
+    [
+        (lambda request: time.sleep(60), "not read within 0.3 seconds"),
+        (lambda request: bytearray(900 << 20), "needs more than 256 MiB to be read"),
+        (lambda request: os._exit(3), "the process that read it ended with status 3"),
+    ],
+    ids=["hangs", "grows", "leaves"],
+)
+def test_limits(reader, read, why: str) -> None:
+    reader(read)
+    (found,) = read_units(requests("a.cu"), limits=Limits(seconds=0.3 if "within" in why else 20, memory=256 << 20))
+    assert found == ClangUnit("a.cu", unread=why)
+
+
+def test_a_library_that_is_not_there_is_one_error_and_no_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("clang", "clang.cindex"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(
+        ClangMissing, match=r"clang is not installed; install the package libclang, .*opwalker\[clang\]"
+    ):
+        read_units(requests("a.cu"))
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    (found,) = read_units([UnitRequest(str(tmp_path), "gone.cu", ("-x", "c++"))])
+    assert found.unread == "clang cannot read it with these flags"
