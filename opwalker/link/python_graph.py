@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
-from opwalker.link.python_modules import Modules
+from opwalker.link.python_modules import Modules, Reads
 from opwalker.model.python import PyAlias, PyCall, PyClass, PyFacts, PyFunction, PyImport, PyStep
 
 _SELF = ("self", "cls")
@@ -55,20 +55,24 @@ class Graph:
         self._aliases: dict[str, dict[str, list[PyAlias]]] = {}
         self._origins: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
 
-    def watch(self) -> set[str]:
-        """Begin to note the files that answers lean on; the set that is given back fills as questions are asked."""
-        self.modules.reads = set()
+    def watch(self) -> Reads:
+        """Begin to note what answers lean on; what is given back fills as questions are asked."""
+        self.modules.reads = Reads()
         self._origins = {}
         return self.modules.reads
 
+    def _look(self, path: str, name: str) -> None:
+        """Note that a name is looked up in a file: what stands under its first word there."""
+        self.modules.reads.add(path, name.partition(".")[0])
+
     def facts(self, path: str) -> PyFacts | None:
         """The full facts of a file, None where it was not read."""
-        self.modules.reads.add(path)
+        self.modules.reads.files.add(path)
         return self.full.get(path)
 
     def functions(self, path: str) -> dict[str, list[PyFunction]]:
         """The known functions of a file by qualname; several where it is defined in several branches."""
-        self.modules.reads.add(path)
+        self.modules.reads.files.add(path)
         known = self._functions.get(path)
         if known is None:
             known = self._functions[path] = {}
@@ -79,7 +83,7 @@ class Graph:
 
     def classes(self, path: str) -> dict[str, PyClass]:
         """The known classes of a file by qualname."""
-        self.modules.reads.add(path)
+        self.modules.reads.files.add(path)
         known = self._classes.get(path)
         if known is None:
             facts = self.full.get(path)
@@ -89,7 +93,7 @@ class Graph:
 
     def imports(self, path: str) -> dict[str, list[PyImport]]:
         """The imports among a file's full facts, by alias."""
-        self.modules.reads.add(path)
+        self.modules.reads.files.add(path)
         known = self._imports.get(path)
         if known is None:
             known = self._imports[path] = {}
@@ -100,7 +104,7 @@ class Graph:
 
     def aliases(self, path: str) -> dict[str, list[PyAlias]]:
         """The op aliases of a file by ``name`` or ``Class.name``, functions' own left out."""
-        self.modules.reads.add(path)
+        self.modules.reads.files.add(path)
         known = self._aliases.get(path)
         if known is None:
             known = self._aliases[path] = {}
@@ -113,7 +117,7 @@ class Graph:
 
     def targets(self, path: str) -> set[str]:
         """The names outside of functions that steps of a file bind: ``name``, ``Class.name``."""
-        self.modules.reads.add(path)
+        self.modules.reads.files.add(path)
         known = self._targets.get(path)
         if known is None:
             facts, functions = self.full.get(path), self.functions(path)
@@ -123,6 +127,7 @@ class Graph:
 
     def is_autograd(self, path: str, owner: str) -> bool:
         """Whether a class is an autograd function, whose ``forward`` runs through ``apply``."""
+        self._look(path, owner)
         known = self.classes(path).get(owner)
         return known is not None and any(base.rpartition(".")[2] == "Function" for base in known.bases)
 
@@ -188,6 +193,7 @@ class Graph:
         seen: set[tuple[str, str]] = set()
         while pending and len(seen) < _MOST_BASES:
             here, qualname = pending.pop(0)
+            self._look(here, qualname)
             known = self.classes(here).get(qualname)
             if known is None or (here, qualname) in seen:
                 continue
@@ -200,6 +206,7 @@ class Graph:
 
     def named(self, path: str, parts: list[str], function: str | None) -> Iterator[Meaning]:
         """What a dotted name means in a function of a file."""
+        self._look(path, parts[0])
         scope = function
         while scope is not None:
             inner = f"{scope}.{parts[0]}"
@@ -247,6 +254,7 @@ class Graph:
 
     def _in_module(self, target: str, rest: list[str]) -> Iterator[Meaning]:
         while rest:
+            self._look(target, rest[0])
             inner = self.modules.below(target, rest[0])
             if inner is None or (len(rest) > 1 and rest[0] in self.modules.bindings(target)):
                 break
@@ -264,6 +272,7 @@ class Graph:
 
     def _in_file(self, path: str, parts: list[str]) -> Iterator[Meaning]:
         """What a file itself defines under a dotted name."""
+        self._look(path, parts[0])
         whole = ".".join(parts)
         if whole in self.functions(path) or whole in self.classes(path):
             yield Node(path, whole)

@@ -7,7 +7,7 @@ The table can be kept and brought up to date for the files that have changed sin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opwalker.link.python_modules import Modules
@@ -15,48 +15,71 @@ from opwalker.link.stamped import Stamped
 from opwalker.model.python import PyImport, PyLight
 from opwalker.notation.python_imports import parse_import
 
-#: ``(alias, name in the imported file, None for the module itself and "*" for all names, files that import so)``.
-Row = tuple[str, str | None, list[str]]
+#: ``(alias, name in the imported file, None for the module itself and "*" for all names, files that import so)``; the
+#: files by their numbers.
+Row = tuple[str, str | None, list[int]]
 
 
 @dataclass(slots=True)
 class Imports:
     """``rows`` are the imports of each file, ``mentions`` the files that mention ops. ``stamps`` say for which facts of
-    each file they hold, ``paths`` for which files the tree had."""
+    each file they hold, ``paths`` for which files the tree had; ``files`` are these, in order: a file's number is its
+    place there. ``exports`` are the names that packages bind by importing them."""
 
     paths: str
-    stamps: dict[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    stamps: list[str] = field(default_factory=list)
     rows: dict[str, list[Row]] = field(default_factory=dict)
     mentions: list[str] = field(default_factory=list)
+    exports: dict[str, list[str]] = field(default_factory=dict)
 
-    def of(self, path: str) -> list[Row]:
-        """All imports, in any file, of the module ``path`` or of names in it."""
-        return self.rows.get(path, [])
+    def _lead_elsewhere(self, paths: Iterable[str], modules: Modules) -> bool:
+        """Whether a package's own file now hides a module of the package behind a name that it imports, or no longer
+        does: then other files' imports lead elsewhere too."""
+        for path in paths:
+            if path.endswith("__init__.py"):
+                names = set(self.exports.get(path, ())).symmetric_difference(modules.exports(path))
+                if any(modules.below(path, name) is not None for name in names):
+                    return True
+        return False
+
+    def of(self, path: str) -> Iterator[tuple[str, str | None, list[str]]]:
+        """``(alias, name, files)`` for all imports, in any file, of the module ``path`` or of names in it."""
+        for alias, name, numbers in self.rows.get(path, ()):
+            yield alias, name, [self.files[number] for number in numbers]
 
     def renew(self, light: Stamped[PyLight], modules: Modules) -> None:
         """Bring the table up to date; the tree must have the same files as when it was made."""
-        changed = [path for path, stamp in light.stamps.items() if self.stamps.get(path) != stamp]
+        if not self.files:
+            self.files = sorted(light.stamps)
+            self.stamps = [""] * len(self.files)
+        stamps = [light.stamps[path] for path in self.files]
+        changed = {number for number, stamp in enumerate(stamps) if self.stamps[number] != stamp}
         if not changed:
             return
-        # What a package's own file imports, others are led to: their imports are resolved again too.
-        if not self.stamps or any(path.endswith("__init__.py") for path in changed):
+        paths = [self.files[number] for number in sorted(changed)]
+        if not self.rows or self._lead_elsewhere(paths, modules):
             light.load()
-            self.rows = _all_rows(light, modules)
+            self.rows = _all_rows(self.files, light, modules)
         else:
-            self.rows = _renewed(self.rows, changed, modules)
-        others = set(self.mentions).difference(changed)
-        self.mentions = sorted(others.union(path for path in changed if light[path].mentions_ops))
-        self.stamps = dict(light.stamps)
+            self.rows = _renewed(self.rows, self.files, changed, modules)
+        for path in paths:
+            self.exports.pop(path, None)
+            if names := modules.exports(path):
+                self.exports[path] = names
+        others = set(self.mentions).difference(paths)
+        self.mentions = sorted(others.union(path for path in paths if light[path].mentions_ops))
+        self.stamps = stamps
 
 
-def _all_rows(light: Mapping[str, PyLight], modules: Modules) -> dict[str, list[Row]]:
+def _all_rows(files: Sequence[str], light: Mapping[str, PyLight], modules: Modules) -> dict[str, list[Row]]:
     """The rows of a whole tree. A statement is resolved once for all files for which it means the same."""
     tops = modules.top_names()
-    written: dict[tuple[str | None, str], list[str]] = {}
-    for path, facts in light.items():
+    written: dict[tuple[str | None, str], list[int]] = {}
+    for number, path in enumerate(files):
         folder = path.rpartition("/")[0]
         packaged = modules.is_packaged(folder)
-        for statement in facts.imports:
+        for statement in light[path].imports:
             source = statement.split(" ", 2)[1]
             if source[0] == ".":
                 key = (folder, statement)
@@ -64,32 +87,39 @@ def _all_rows(light: Mapping[str, PyLight], modules: Modules) -> dict[str, list[
                 continue
             else:
                 key = (None if packaged else folder, statement)
-            paths = written.setdefault(key, [])
-            if not paths or paths[-1] != path:
-                paths.append(path)
+            numbers = written.setdefault(key, [])
+            if not numbers or numbers[-1] != number:
+                numbers.append(number)
     found: dict[str, list[Row]] = {}
-    for (_, statement), paths in written.items():
-        _enter(found, parse_import(statement), paths, modules, tops)
+    for (_, statement), numbers in written.items():
+        _enter(found, parse_import(statement), files[numbers[0]], numbers, modules, tops)
     return found
 
 
-def _renewed(rows: Mapping[str, list[Row]], changed: Iterable[str], modules: Modules) -> dict[str, list[Row]]:
+def _renewed(
+    rows: Mapping[str, list[Row]], files: Sequence[str], changed: Collection[int], modules: Modules
+) -> dict[str, list[Row]]:
     """Rows with what the import statements of changed files say now."""
     tops = modules.top_names()
-    old = frozenset(changed)
     found: dict[str, list[Row]] = {}
     for target, imports in rows.items():
-        left = [(alias, name, [path for path in paths if path not in old]) for alias, name, paths in imports]
+        left = [(alias, name, [one for one in numbers if one not in changed]) for alias, name, numbers in imports]
         found[target] = [row for row in left if row[2]]
-    for path in sorted(old):
-        _enter(found, modules.imported(path), [path], modules, tops)
+    for number in sorted(changed):
+        _enter(found, modules.imported(files[number]), files[number], [number], modules, tops)
     return found
 
 
 def _enter(
-    found: dict[str, list[Row]], imported: Iterable[PyImport], paths: list[str], modules: Modules, tops: set[str]
+    found: dict[str, list[Row]],
+    imported: Iterable[PyImport],
+    path: str,
+    numbers: list[int],
+    modules: Modules,
+    tops: set[str],
 ) -> None:
+    """Enter what import statements of a file bind, as the imports of all files that they mean the same in."""
     for one in imported:
         if one.level or one.module.partition(".")[0] in tops:
-            for bound in modules.bound(paths[0], one):
-                found.setdefault(bound.target, []).append((bound.alias, bound.name, paths))
+            for bound in modules.bound(path, one):
+                found.setdefault(bound.target, []).append((bound.alias, bound.name, numbers))

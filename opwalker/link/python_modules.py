@@ -30,6 +30,25 @@ class Bound:
     name: str | None
 
 
+class Reads:
+    """What answers lean on: ``files`` whose facts were looked at, and ``names``, as ``(file, module-level name)``, that
+    were looked up there, found or not."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.names: set[tuple[str, str]] = set()
+
+    def add(self, path: str, name: str) -> None:
+        """A name was looked up in a file."""
+        self.files.add(path)
+        self.names.add((path, name))
+
+    def take(self, other: Reads) -> None:
+        """All that another answer leans on."""
+        self.files |= other.files
+        self.names |= other.names
+
+
 class Modules:
     """The module names of a tree."""
 
@@ -39,9 +58,10 @@ class Modules:
         self._folders: set[str] = {""}
         self._packages = {path.rpartition("/")[0] for path in light if path.rpartition("/")[2] == "__init__.py"}
         self._known: dict[tuple[str, str], str | None] = {}
-        self._bindings: dict[str, tuple[dict[str, list[Bound]], set[str]]] = {}
-        #: The files whose facts have been looked at, whoever asked: whoever wants to know puts a new set here.
-        self.reads: set[str] = set()
+        self._exported: dict[str, list[str]] = {}
+        self._bindings: dict[str, tuple[dict[str, list[Bound]], Reads]] = {}
+        #: What has been looked at, whoever asked: whoever wants to know puts a new one here.
+        self.reads = Reads()
         for path in light:
             self._take(path)
 
@@ -122,31 +142,33 @@ class Modules:
             found.append(Bound(one.alias, target, one.name))
         return found
 
+    def exports(self, package: str) -> list[str]:
+        """The names that a package's own file binds by an import of something else than a submodule of that name."""
+        if not package.endswith("__init__.py"):
+            return []
+        known = self._exported.get(package)
+        if known is None:
+            names = (one.alias for one in self.imported(package) if one.name is not None and _hides(one))
+            known = self._exported[package] = sorted(set(names))
+        return known
+
     def _exports(self, package: str, name: str) -> bool:
-        """Whether a package's own file binds ``name`` by an import of something else than the submodule."""
-        self.reads.add(package)
-        facts = self._light.get(package)
-        if facts is None:
-            return False
-        for statement in facts.imports:
-            if name in statement and statement.startswith("from "):
-                for one in parse_import(statement):
-                    if (one.alias == name and one.name != name) or (one.alias == name and one.module):
-                        return True
-        return False
+        self.reads.add(package, name)
+        return name in self.exports(package)
 
     def bindings(self, path: str) -> dict[str, list[Bound]]:
         """What the import statements of a file bind, by alias."""
         known = self._bindings.get(path)
         if known is None:
-            outer, self.reads = self.reads, {path}
+            outer, self.reads = self.reads, Reads()
+            self.reads.files.add(path)
             found: dict[str, list[Bound]] = {}
             for one in self.imported(path):
                 for bound in self.bound(path, one):
                     found.setdefault(bound.alias, []).append(bound)
             known = self._bindings[path] = (found, self.reads)
             self.reads = outer
-        self.reads |= known[1]
+        self.reads.take(known[1])
         return known[0]
 
     def imported(self, path: str) -> Iterator[PyImport]:
@@ -177,6 +199,7 @@ class Modules:
             if (here, current) in seen or depth > _FARTHEST:
                 continue
             seen.add((here, current))
+            self.reads.add(here, current)
             bindings = self.bindings(here)
             direct = bindings.get(current, [])
             if not direct:
@@ -189,6 +212,11 @@ class Modules:
                 else:
                     pending.append((bound.target, bound.name, depth + 1))
         return found
+
+
+def _hides(one: PyImport) -> bool:
+    """Whether an import ``from … import`` hides a submodule of the name that it binds."""
+    return one.alias != one.name or bool(one.module)
 
 
 def _shared(folder: str, path: str) -> int:

@@ -1,15 +1,16 @@
 """What one Python file says about ops, each name in it resolved: calls and uses of ops, and what registrations lean on.
 
-In: a ``Graph`` and a file. Out: ``Resolved``, plain data that can be kept: where a call leads is told by file and name,
-never by a line of another file. What follows from all files together is the business of ``python_scope`` and
-``python_ops``.
+In: a ``Graph`` and a file. Out: ``Resolved``, plain data that is kept, and so written without the names of its fields:
+where a call leads is told by file and name, never by a line of another file. What follows from all files together is
+the business of ``python_wanted`` and ``python_ops``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opwalker.link.python_graph import Graph, Node, Slot
 from opwalker.model.python import PyAlias, PyExpr, PyFacts, PyFunction, PyOpCall, PyStep
@@ -25,8 +26,7 @@ REGISTERING = frozenset(
 Place = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, array_like=True):
     """What a callee can mean: a ``function`` or class of a file, which ``enters`` its constructor; an ``op``, by
     ``name`` as spelt from ``torch.ops`` on; or a ``slot``, a name of a file that may hold an op, with what is taken of
     it as ``rest``."""
@@ -38,8 +38,7 @@ class Target:
     enters: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedCall:
+class ResolvedCall(msgspec.Struct, frozen=True, array_like=True):
     """A call. ``defined`` is the line at which the function around it is defined, None where that is not known."""
 
     callee: str
@@ -49,8 +48,7 @@ class ResolvedCall:
     targets: tuple[Target, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OpUse:
+class OpUse(msgspec.Struct, frozen=True, array_like=True):
     """A use of an op by its full name: ``op`` is ``namespace::name``, ``callee`` how torch spells it."""
 
     op: str
@@ -61,8 +59,7 @@ class OpUse:
     called: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FlowStep:
+class FlowStep(msgspec.Struct, frozen=True, array_like=True):
     """What a step of the flow asks of other files.
 
     ``registers`` tells a call that registers something, ``known`` one whose words do so by themselves, ``custom`` one
@@ -80,8 +77,7 @@ class FlowStep:
     origins: tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(msgspec.Struct, frozen=True, array_like=True):
     """A file. ``callers`` are, by function that calls anything, the names by which others call it, as ``(name, what
     follows)``; ``aliases`` the same for names that stand for ops; ``given`` what signatures lean on."""
 

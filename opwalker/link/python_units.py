@@ -8,31 +8,36 @@ or what others see of a file that it leans on; every unit is what it would be if
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from opwalker.link.python_graph import Graph
+from opwalker.link.python_graph import Graph, bound_name
 from opwalker.link.python_modules import Modules
 from opwalker.link.stamped import Stamped
 from opwalker.model.python import PyFacts, PyLight
+from opwalker.notation.python_imports import parse_import
 
 T = TypeVar("T")
 U = TypeVar("U")
+
+#: Names under which a face has what concerns every name: all of the file, and names that are imported unseen.
+WHOLE = frozenset({"", "*"})
 
 
 @dataclass(slots=True)
 class Kept(Generic[U]):
     """What is kept. ``paths`` stands for the names of all files; ``stamps`` are those of the facts, light and full, of
-    every file that has a unit or that one leans on, ``faces`` what others see of the latter."""
+    every file that has a unit or that one leans on; ``faces`` stand for what others see of the latter, by name, and
+    ``reads`` are the names that a unit leans on, by file: one name, "", where a file counts as a whole."""
 
     paths: str = ""
     stamps: dict[str, tuple[str, str]] = field(default_factory=dict)
-    faces: dict[str, str] = field(default_factory=dict)
+    faces: dict[str, dict[str, bytes]] = field(default_factory=dict)
     units: dict[str, U] = field(default_factory=dict)
-    reads: dict[str, list[str]] = field(default_factory=dict)
+    reads: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
 
 def paths_digest(light: Stamped[PyLight]) -> str:
@@ -43,12 +48,12 @@ def paths_digest(light: Stamped[PyLight]) -> str:
 
 class Units(Generic[U]):
     """Units of one kind. ``make`` gives a file's unit, None where it has nothing to say; ``face`` is what of a file's
-    facts units of other files can depend on."""
+    facts units of other files can depend on, by the name that they look up there."""
 
     def __init__(
         self,
         make: Callable[[Graph, str], U | None],
-        face: Callable[[PyLight | None, PyFacts | None], Any],
+        face: Callable[[PyLight | None, PyFacts | None], Mapping[str, Any]],
         kept: Kept[U] | None,
         paths: str,
     ) -> None:
@@ -67,20 +72,20 @@ class Units(Generic[U]):
         if not changed:
             return []
         self.changed = True
-        moved = set()
+        moved: dict[str, set[str]] = {}
         for path in changed:
             if path in kept.faces:
-                face = self._face_of(path, light, full)
-                if face != kept.faces[path]:
-                    kept.faces[path] = face
-                    moved.add(path)
+                before, face = kept.faces[path], self._face_of(path, light, full)
+                names = {name for name in before.keys() | face.keys() if before.get(name) != face.get(name)}
+                if names:
+                    kept.faces[path], moved[path] = face, names
         stale = set(changed)
         if moved:
-            stale |= {path for path, reads in kept.reads.items() if not moved.isdisjoint(reads)}
+            stale |= {path for path, reads in kept.reads.items() if _leans_on(reads, moved)}
         graph = Graph(modules(), full)
         for path in sorted(stale):
             self._renew(graph, path)
-        for read in sorted({read for path in stale for read in kept.reads.get(path, ())}):
+        for read in sorted({read for path in stale for read in kept.reads.get(path, {})}):
             if read not in kept.faces:
                 kept.faces[read] = self._face_of(read, light, full)
                 now.setdefault(read, (light.stamps.get(read, ""), full.stamps.get(read, "")))
@@ -97,13 +102,26 @@ class Units(Generic[U]):
         unit = self._make(graph, path)
         if unit is not None:
             kept.units[path] = unit
-        others = sorted(reads - {path})
-        if others:
-            kept.reads[path] = others
+        found: dict[str, list[str]] = {other: [] for other in sorted(reads.files) if other != path}
+        for other, name in sorted(reads.names):
+            if other in found:
+                found[other].append(name)
+        if found:
+            kept.reads[path] = found
 
-    def _face_of(self, path: str, light: Mapping[str, PyLight], full: Mapping[str, PyFacts]) -> str:
-        seen = msgspec.msgpack.encode(self._face(light.get(path), full.get(path)))
-        return hashlib.blake2b(seen, digest_size=8).hexdigest()
+    def _face_of(self, path: str, light: Mapping[str, PyLight], full: Mapping[str, PyFacts]) -> dict[str, bytes]:
+        face = self._face(light.get(path), full.get(path))
+        return {
+            name: hashlib.blake2b(msgspec.msgpack.encode(seen), digest_size=6).digest() for name, seen in face.items()
+        }
+
+
+def _leans_on(reads: Mapping[str, list[str]], moved: Mapping[str, set[str]]) -> bool:
+    """Whether one of the names that are read has moved: or, of a file that others may see whole, anything."""
+    for path in moved.keys() & reads.keys():
+        if not WHOLE.isdisjoint(moved[path]) or not moved[path].isdisjoint(reads[path]):
+            return True
+    return False
 
 
 def decoded(blob: bytes | None, kind: type[T]) -> T | None:
@@ -116,29 +134,38 @@ def decoded(blob: bytes | None, kind: type[T]) -> T | None:
         return None
 
 
-def names_face(light: PyLight | None, full: PyFacts | None) -> Any:
+def names_face(light: PyLight | None, full: PyFacts | None) -> dict[str, list[Any]]:
     """What names of a file can mean to others: all but where things stand."""
-    imports = light.imports if light is not None else None
-    if full is None:
-        return imports
-    return (
-        imports,
-        sorted({(one.qualname, one.method_of or "") for one in full.functions}),
-        sorted({(one.qualname, one.bases, one.methods) for one in full.classes}),
-        _in_order((one.module, one.name or "", one.alias, one.level, one.scope or "") for one in full.imports),
-        _in_order((one.name, one.target, one.scope or "") for one in full.aliases),
-        _in_order((one.kind, one.target, one.scope) for one in full.steps if one.target),
-    )
+    seen: dict[str, list[Any]] = {}
+
+    def enter(name: str, *what: Any) -> None:
+        row, known = (name, *what), seen.setdefault(name.partition(".")[0], [])
+        if row not in known:
+            known.append(row)
+
+    for statement in light.imports if light is not None else ():
+        for one in parse_import(statement):
+            enter(one.alias, one.module, one.name, one.level)
+    for one in full.functions if full is not None else ():
+        enter(one.qualname, one.method_of)
+    if full is not None:
+        functions = {one.qualname for one in full.functions}
+        for one in full.classes:
+            enter(one.qualname, one.bases, one.methods)
+        for one in full.imports:
+            enter(one.alias, one.module, one.name, one.level, one.scope)
+        for one in full.aliases:
+            enter(f"{one.scope}.{one.name}" if one.scope else one.name, one.target)
+        for step in full.steps:
+            name = bound_name(step, functions)
+            if name is not None:
+                enter(name, "slot")
+    return seen
 
 
-def flow_face(light: PyLight | None, full: PyFacts | None) -> Any:
+def flow_face(light: PyLight | None, full: PyFacts | None) -> dict[str, Any]:
     """What the flow of registrations can take from a file."""
     imports = light.imports if light is not None else None
     if full is None:
-        return imports
-    return imports, full.functions, full.classes, full.imports, full.steps
-
-
-def _in_order(rows: Iterable[tuple]) -> list[tuple]:
-    """Each row once, in the order of the file."""
-    return list(dict.fromkeys(rows))
+        return {"": imports}
+    return {"": (imports, full.functions, full.classes, full.imports, full.steps)}

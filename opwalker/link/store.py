@@ -55,6 +55,7 @@ class Store:
         self._say = say
         self._timeout = timeout
         self._producers: tuple[str, ...] = ()
+        self._stamps: dict[tuple[str, str, str], dict[str, str]] = {}
         self._adopt(opened)
 
     @classmethod
@@ -110,6 +111,7 @@ class Store:
             db.execute("DELETE FROM meta WHERE key = 'tree'")
 
         if rows or gone:
+            self._stamps.clear()
             self._write(work)
 
     def digest_of(self, path: str) -> str | None:
@@ -165,6 +167,8 @@ class Store:
         batch: list[FactsRow] = []
         size = 0
         for row in rows:
+            for key in [key for key in self._stamps if key[0] == row[1]]:
+                del self._stamps[key]
             batch.append(row)
             size += len(row[3])
             if len(batch) >= _ROWS_AT_ONCE or size >= _BYTES_AT_ONCE:
@@ -191,13 +195,17 @@ class Store:
     def stamps(self, kind: str, producer: str, language: str) -> dict[str, str]:
         """``{path: stamp of its facts}`` for every file in a language that has facts of this kind, in order of paths.
 
-        The same stamp means the same facts, also where the text is another.
+        The same stamp means the same facts, also where the text is another. What other processes put there meanwhile
+        shows after a write of this one.
         """
         sql = (
             "SELECT files.path, facts.stamp FROM files CROSS JOIN facts ON facts.digest = files.digest"
             " WHERE facts.kind = ? AND facts.producer = ? AND files.language = ? ORDER BY files.path"
         )
-        return {text_of(path): stamp for path, stamp in self._query(sql, (kind, producer, language))}
+        key = (kind, producer, language)
+        if key not in self._stamps:
+            self._stamps[key] = {text_of(path): stamp for path, stamp in self._query(sql, key)}
+        return self._stamps[key]
 
     def digests_with_facts(self, kind: str, producer: str) -> set[str]:
         """The digests of all contents whose facts of this kind are kept."""
@@ -288,7 +296,7 @@ class Store:
             return
 
         def work(db: sqlite3.Connection) -> None:
-            row = (key, sealed(blob), len(blob), time.time())
+            row = (key, len(blob), time.time(), sealed(blob))
             db.execute("INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?)", row)
             left = _MOST_RESULT_BYTES
             held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall()

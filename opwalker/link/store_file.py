@@ -21,12 +21,13 @@ from pathlib import Path
 from opwalker.model.source import SourceRoot
 
 #: Raised whenever the tables or what their columns mean change; a store of another edition is made anew.
-EDITION = "2"
+EDITION = "3"
 
 #: Pages that may gather in the write-ahead log before they are copied into the database (64 MiB): a copy waits for the
 #: disk, and a first index of a large library should wait once, when it closes.
 _LOG_PAGES = 16384
 
+# Blobs stand last in their rows: what stands behind one is read with it.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS files(
@@ -41,7 +42,7 @@ CREATE TABLE IF NOT EXISTS names(
     kind TEXT NOT NULL, name NOT NULL, fact INTEGER NOT NULL, PRIMARY KEY(kind, name, fact)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS has(kind TEXT NOT NULL, fact INTEGER NOT NULL, PRIMARY KEY(kind, fact)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS results(key TEXT PRIMARY KEY, blob BLOB NOT NULL, size INTEGER NOT NULL, used REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS results(key TEXT PRIMARY KEY, size INTEGER NOT NULL, used REAL NOT NULL, blob BLOB NOT NULL);
 """
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -7,6 +7,7 @@ joined by the places in the call ``torch.ops.ns.op(a, b)``. The file is parsed, 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -14,6 +15,8 @@ from opwalker.model.walk import Op, PythonRef, ShapeSource, Span
 from opwalker.views.shape_sources import named_sources
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+#: A function without any of these says nothing of shapes.
+_SAYING = ("#", '"""', "'''")
 _DEF = re.compile(r"([ \t]*)(?:async[ \t]+)?def[ \t]")
 
 
@@ -22,19 +25,25 @@ def wrappers_say(op: Op, callers: Iterable[PythonRef], text: Callable[[str], str
     file."""
     arguments = [argument.name for argument in op.arguments]
     out: dict[str, ShapeSource] = {}
+    read = functools.cache(text)
     for ref in callers:
         if ref.depth == 0 and ref.function and arguments:
-            for name, found in wrapper_shapes(text(ref.file), ref, op.name, arguments).items():
+            for name, found in wrapper_shapes(read(ref.file), ref, op.name, arguments).items():
                 out.setdefault(name, found)
     return out
 
 
 def wrapper_shapes(text: str, ref: PythonRef, op: str, arguments: Sequence[str]) -> dict[str, ShapeSource]:
     """What the function that ``ref`` names says of an op's arguments; nothing where the file cannot be read."""
-    if not any(mark in text for mark in "[("):
-        return {}
     line = ref.call_line or ref.line
-    function = next(_around(text.split("\n"), line), None) or _function(_parsed(text), line)
+    function = None
+    for part in _around(text.split("\n"), line):
+        if not any(mark in part for mark in _SAYING):
+            return {}
+        function = _function(_parsed(part), line)
+        if function is not None:
+            break
+    function = function or _function(_parsed(text), line)
     if function is None:
         return {}
     said = _said(text, function, ref.file)
@@ -51,9 +60,9 @@ def _parsed(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _around(lines: Sequence[str], line: int) -> Iterator[FunctionNode]:
-    """The functions around a line as their indentation shows them, the innermost one first: parsed by themselves,
-    which for a long file is much less work. Nothing where that does not give one that holds the line."""
+def _around(lines: Sequence[str], line: int) -> Iterator[str]:
+    """The functions around a line as their indentation shows them, the innermost one first, each with its lines at
+    their numbers: parsing one of them is much less work than parsing a long file."""
     for start in range(min(line, len(lines)) - 1, -1, -1):
         head = _DEF.match(lines[start])
         if head is None:
@@ -64,10 +73,7 @@ def _around(lines: Sequence[str], line: int) -> Iterator[FunctionNode]:
             end += 1
         if end < line:
             continue
-        text = "\n" * start + "\n".join(one[indent:] if one[:indent].isspace() else one for one in lines[start:end])
-        function = _function(_parsed(text), line)
-        if function is not None:
-            yield function
+        yield "\n" * start + "\n".join(one[indent:] if one[:indent].isspace() else one for one in lines[start:end])
 
 
 def _ends(line: str, indent: int) -> bool:

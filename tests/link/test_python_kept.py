@@ -233,3 +233,20 @@ def test_what_is_kept_may_be_damaged(tree: Tree, tmp_path: Path) -> None:
     session.close()
     tree.edit(EDITS["a registration more"])
     assert tree.answer() == tree.answer_anew()
+
+
+def test_whatever_is_looked_at_is_looked_up_by_name(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A unit that leans on a file leans on names in it, or it would not be made again when they change."""
+    seen: dict[str, dict[str, list[str]]] = {}
+    real = python_units.Units.renew
+
+    def renew(self: python_units.Units, *arguments: object) -> list[str]:
+        found = real(self, *arguments)
+        if self._face is python_units.names_face:
+            seen.update(self.kept.reads)
+        return found
+
+    monkeypatch.setattr(python_units.Units, "renew", renew)
+    tree.answer_anew()
+    assert set(seen["kit/model.py"]) >= {"kit/layers.py", "kit/__init__.py", "kit/_ops.py"}
+    assert [(path, other) for path, reads in seen.items() for other, names in reads.items() if not names] == []
