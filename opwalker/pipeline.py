@@ -15,12 +15,12 @@ import msgspec
 
 from opwalker.asking import OpsTable, Options, Progress, Say, Session, asked
 from opwalker.errors import InputError, InternalError
-from opwalker.model.check import CheckOptions, CheckResult, Rule
-from opwalker.model.diff import DiffResult, Survey
 from opwalker.model.walk import KernelsResult, Op, OpsResult, SourceInfo, Walk
 
 if TYPE_CHECKING:
     from opwalker.model.audit import AuditResult
+    from opwalker.model.check import CheckOptions, CheckResult, Rule
+    from opwalker.model.diff import DiffResult
     from opwalker.model.notes import Note
     from opwalker.model.verify import VerifyReport
     from opwalker.views.diff import Version
@@ -258,6 +258,7 @@ def diff(
 
 
 def _version(session: Session) -> Version:
+    from opwalker.model.diff import Survey
     from opwalker.views.diff import Version, ops_of_build
     from opwalker.views.survey import survey
 

@@ -6,32 +6,32 @@ A result class that has no page of its own gets one derived from its fields.
 from __future__ import annotations
 
 import dataclasses
-from functools import singledispatch
+from importlib import import_module
 from typing import TextIO
 
-from opwalker.indexing import IndexReport
-from opwalker.model.audit import AuditResult
-from opwalker.model.diff import DiffResult
-from opwalker.model.verify import VerifyReport
-from opwalker.model.walk import KernelsResult, OpsResult, Walk
-from opwalker.serve.render import audit, diff, lists, paint, report, verify, walk
+from opwalker.serve.render import paint
 from opwalker.serve.render.page import ASCII_GUIDES, Group, Guides, Page, Row, Section, lay_out
 from opwalker.serve.render.words import Reading
 
+#: The function that makes a result's page, by the name of the result's class; only that one's module is loaded.
+PAGES = {
+    "opwalker.indexing.IndexReport": "report:report_page",
+    "opwalker.model.audit.AuditResult": "audit:audit_page",
+    "opwalker.model.diff.DiffResult": "diff:diff_page",
+    "opwalker.model.verify.VerifyReport": "verify:verify_page",
+    "opwalker.model.walk.KernelsResult": "lists:kernels_page",
+    "opwalker.model.ops.OpsResult": "lists:ops_page",
+    "opwalker.model.walk.Walk": "walk:walk_page",
+}
 
-@singledispatch
+
 def page_of(result: object, reading: Reading) -> Page:
     """The page of a result, by its class; every field under its name where the class has no page of its own."""
-    return Page((Section((), groups=tuple(_fields(result))),))
-
-
-page_of.register(Walk, walk.walk_page)
-page_of.register(OpsResult, lists.ops_page)
-page_of.register(KernelsResult, lists.kernels_page)
-page_of.register(DiffResult, diff.diff_page)
-page_of.register(VerifyReport, verify.verify_page)
-page_of.register(AuditResult, audit.audit_page)
-page_of.register(IndexReport, report.report_page)
+    kind = type(result)
+    module, _, name = PAGES.get(f"{kind.__module__}.{kind.__qualname__}", "").partition(":")
+    if not module:
+        return Page((Section((), groups=tuple(_fields(result))),))
+    return getattr(import_module(f"opwalker.serve.render.{module}"), name)(result, reading)
 
 
 def _fields(result: object) -> list[Group]:
