@@ -6,7 +6,7 @@ A rule imports nothing but ``model`` and ``notation``: it reads a ``CheckedTree`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -182,6 +182,9 @@ class CheckedTree(Protocol):
 
     def files(self, *languages: str) -> Sequence[str]:
         """The paths of a language (``cuda``, ``cpp``, ``python``, …)."""
+
+    def included(self, file: str) -> Collection[str]:
+        """The files of the source that a file includes, directly or not; itself among them."""
 
     def type_of(self, name: str, routine: Routine) -> str:
         """A type with the aliases of the source followed as far as they are known: ``index_t`` → ``uint32_t``."""

@@ -215,6 +215,10 @@ class Tree:
         """The paths of some languages."""
         return [path for language in languages for path in sorted(self._languages(language))]
 
+    def included(self, file: str) -> frozenset[str]:
+        """The files that a file includes, itself among them."""
+        return self._index.closure(file)
+
     def type_of(self, name: str, routine: Routine) -> str:
         """A type with aliases followed."""
         bare = _bare(name)

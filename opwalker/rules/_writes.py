@@ -1,0 +1,194 @@
+"""Whether a function writes what one of its parameters points to: read by the rules about mutation marks.
+
+In: a routine and a parameter's name. Out: the first write that the source shows, or whether none can be ruled out. It
+follows pointers taken from a tensor into locals, launches, and calls of functions of the source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opwalker.model.check import CheckedTree
+from opwalker.model.statements import CallText, LaunchText, Routine, Statement
+
+_DEEPEST = 6
+#: Methods that change a tensor in place end so; these do, and leave the data as it is.
+_HARMLESS = frozenset(("requires_grad_", "retain_grad_", "detach_", "rename_", "swap_", "set_", "as_strided_"))
+#: Functions whose first argument is where they write to.
+_FILLS = re.compile(
+    r"(?:cuda|hip)Mem(?:cpy|set)\w*|(?:std::)?mem(?:cpy|set)|(?:at|torch)::\w+_out|atomic\w+"
+)
+_CONST = re.compile(r"\bconst\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Where the data is written, and how, in words."""
+
+    file: str
+    line: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``write`` is the first one found; without one, ``sure`` says that the source shows every use."""
+
+    write: Write | None
+    sure: bool
+
+
+class Writes:
+    """Answers for one tree, each question once."""
+
+    def __init__(self, tree: CheckedTree) -> None:
+        self._tree = tree
+        self._known: dict[tuple[str, int, str], Verdict] = {}
+
+    def of(self, routine: Routine, name: str, depth: int = 0) -> Verdict:
+        """Whether ``routine`` writes through its parameter (or local) ``name``."""
+        key = (routine.file, routine.line, name)
+        if key not in self._known:
+            self._known[key] = Verdict(None, depth < _DEEPEST)  # what calls itself adds nothing
+            self._known[key] = self._read(routine, name, depth)
+        return self._known[key]
+
+    def _read(self, routine: Routine, name: str, depth: int) -> Verdict:
+        names = _aliases(routine, name)
+        anew = _declared_anew(routine, names)
+        sure = not routine.errors
+        for statement in routine.walk():
+            held = {
+                one
+                for one, since in names.items()
+                if since <= statement.line and not any(since < line <= statement.line for line in anew.get(one, ()))
+            }
+            for found in self._direct(routine, statement, held):
+                return Verdict(found, True)
+            for launch in statement.launches:
+                verdict = self._launch(routine, launch, held, depth)
+                if verdict.write:
+                    return verdict
+                sure = sure and verdict.sure
+            for call in statement.calls:
+                verdict = self._call(routine, call, held, depth)
+                if verdict.write:
+                    return verdict
+                sure = sure and verdict.sure
+            if statement.kind == "asm" and any(re.search(rf"\b{re.escape(one)}\b", statement.text) for one in held):
+                sure = False
+        return Verdict(None, sure)
+
+    def _direct(self, routine: Routine, statement: Statement, names: set[str]) -> Iterator[Write]:
+        for one in statement.assigns:
+            target = one.target.strip()
+            base = re.match(r"[(*&\s]*(?:reinterpret_cast<[^>]*>\s*\(\s*)?&?\s*([A-Za-z_]\w*)", target)
+            through = target.startswith(("*", "(*")) or "[" in target or "->" in target
+            if base and base[1] in names and through:
+                yield Write(routine.file, one.line, f"`{target}` is stored to")
+        for call in statement.calls:
+            receiver = re.sub(r"\.value\(\)|\*|\(|\)", "", call.receiver or "")
+            method = call.simple
+            if receiver in names and method.endswith("_") and not method.endswith("__") and method not in _HARMLESS:
+                yield Write(routine.file, call.line, f"`{call.receiver}.{method}` changes it in place")
+            elif call.receiver is None and call.arguments and _FILLS.fullmatch(call.name):
+                if _mentions(call.arguments[0], names):
+                    yield Write(routine.file, call.line, f"`{call.name}` writes to it")
+
+    def _launch(self, routine: Routine, launch: LaunchText, names: set[str], depth: int) -> Verdict:
+        kernels = self._tree.kernels(routine, launch)
+        return self._passed(kernels, launch.arguments, names, depth, bool(kernels))
+
+    def _call(self, routine: Routine, call: CallText, names: set[str], depth: int) -> Verdict:
+        if call.receiver is not None and re.fullmatch(r"\w+", call.receiver) and call.receiver in names:
+            return Verdict(None, True)  # a method of the tensor that is none of the writing ones
+        if not any(_mentions(one, names) for one in call.arguments):
+            return Verdict(None, True)
+        targets = self._tree.targets(routine, call)
+        # What is outside the source and takes the pointer may write; a check or a question does not.
+        known = bool(targets) or _asks(call)
+        return self._passed(targets, call.arguments, names, depth, known)
+
+    def _passed(
+        self, targets, arguments: tuple[str, ...], names: set[str], depth: int, known: bool
+    ) -> Verdict:
+        sure = known
+        for number, argument in enumerate(arguments):
+            if not _mentions(argument, names):
+                continue
+            for target in targets:
+                if number >= len(target.parameters) or depth >= _DEEPEST:
+                    sure = False
+                    continue
+                parameter = target.parameters[number]
+                if "*" in parameter.type and _CONST.search(parameter.type.split("*")[0]):
+                    continue
+                if not any(mark in parameter.type for mark in "*&") and "Tensor" not in parameter.type:
+                    continue  # a copy: what it holds may be a pointer only in a struct of arguments
+                verdict = self.of(target, parameter.name, depth + 1)
+                if verdict.write:
+                    return verdict
+                sure = sure and verdict.sure
+        return Verdict(None, sure)
+
+
+def _aliases(routine: Routine, name: str) -> dict[str, int]:
+    """Names that the data is reached by, and the line from which they do: the parameter, and locals that are made of it
+    without a copy."""
+    names = {name: 0}
+    for _ in range(3):
+        before = len(names)
+        for statement in routine.walk():
+            for one in statement.declares:
+                read_only = "*" in one.type and _CONST.search(one.type.split("*")[0])
+                if one.value is None or one.name in names or read_only:
+                    continue
+                if ("*" in one.type or "&" in one.type or "auto" in one.type or "Tensor" in one.type) and any(
+                    _is_made_of(one.value, held) for held in names
+                ):
+                    names[one.name] = one.line
+            for assigned in statement.assigns:
+                plain = assigned.target.strip()
+                if assigned.operator == "=" and re.fullmatch(r"\w+", plain) and plain not in names:
+                    if any(_points(assigned.value, held) for held in names):
+                        names[plain] = assigned.line
+        if len(names) == before:
+            break
+    return names
+
+
+def _declared_anew(routine: Routine, names: dict[str, int]) -> dict[str, list[int]]:
+    """Lines on which a name is declared as another variable: in a block beside, or below, that of the alias."""
+    out: dict[str, list[int]] = {}
+    for statement in routine.walk():
+        for one in statement.declares:
+            if one.name in names and one.line > names[one.name]:
+                out.setdefault(one.name, []).append(one.line)
+    return out
+
+
+def _is_made_of(value: str, name: str) -> bool:
+    """Whether a value is (a pointer into) the data of ``name``: the name leads it, and nothing reads an element."""
+    plain = re.sub(r"(?:reinterpret|static|const)_cast<(?:[^<>]|<[^<>]*>)*>", "", value)
+    plain = re.sub(r"\(\s*(?:const\s+)?[\w:]+(?:<[^<>]*>)?\s*\*+\s*\)", "", plain).strip("=({ ")
+    return (bool(re.match(rf"&?\s*\(*&?{re.escape(name)}\b(?!\s*\[)", plain)) and not re.search(
+        rf"\b{re.escape(name)}\s*(?:\.|->)\s*(?:size|sizes|stride|numel|dim|scalar_type|dtype|device|options|contiguous|to|"
+        r"clone|defined|has_value|get_device|get_device_index|is_\w+|element_size|item)\b",
+        plain,
+    )) or bool(re.match(rf"&\s*{re.escape(name)}\s*\[", plain))
+
+
+def _points(value: str, name: str) -> bool:
+    return bool(re.search(rf"\b{re.escape(name)}\s*(?:\.|->)\s*(?:mutable_)?data_ptr\b", value))
+
+
+def _mentions(argument: str, names: set[str]) -> bool:
+    """Whether an argument hands on one of the names itself: not a size of it, and not an element."""
+    return any(_is_made_of(argument, name) for name in names)
+
+
+def _asks(call: CallText) -> bool:
+    """Whether a call outside the source only looks at its arguments."""
+    return bool(re.search(r"CHECK|ASSERT|check|assert|size|numel|sizeof|min|max|printf|DISPATCH", call.name))

@@ -1,0 +1,81 @@
+"""An op without a fake implementation: it cannot be traced.
+
+*Why.* `torch.compile` and `torch.export` run ops on tensors without data. An op with neither a Meta implementation nor
+a fake fails there, often only on the hardware and shapes that reach it.
+
+*Flagged*
+
+```cpp kit.cpp
+#include <torch/library.h>
+torch::Tensor pack(const torch::Tensor& x) { return x; }
+TORCH_LIBRARY(kit, m) {
+  m.def("pack(Tensor x) -> Tensor");  // flagged
+  m.def("write(Tensor! x) -> ()");  // flagged
+  m.impl("pack", torch::kCUDA, &pack);
+}
+```
+
+*Clean*
+
+```cpp kit.cpp
+#include <torch/library.h>
+torch::Tensor pack(const torch::Tensor& x) { return x; }
+torch::Tensor fold(const torch::Tensor& x) { return x; }
+int64_t width() { return 4; }
+TORCH_LIBRARY(kit, m) {
+  m.def("pack(Tensor x) -> Tensor");
+  m.def("fold(Tensor x) -> Tensor");
+  m.def("spread(Tensor x) -> Tensor");
+  m.def("width() -> int");
+  m.impl("pack", torch::kCUDA, &pack);
+  m.impl("fold", c10::DispatchKey::CompositeImplicitAutograd, &fold);
+  m.impl("spread", torch::kMeta, &fold);
+  m.impl("width", c10::DispatchKey::CompositeExplicitAutograd, &width);
+}
+```
+
+```python fakes.py
+import torch
+
+@torch.library.register_fake("kit::pack")
+def _(x):
+    return x.new_empty(x.shape)
+```
+
+*Use instead.* `torch.library.register_fake("ns::op")` in Python, or an implementation for the key `Meta`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.ops import Op
+
+#: Keys whose implementation also serves a tensor without data.
+_SERVES = ("Meta", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for op in tree.ops:
+        if op.kind != "torch_library" or op.schema is None or not op.defs or op.fake:
+            continue
+        if any(impl.key is None or impl.key in _SERVES for impl in op.impls) or not _has_tensor(op):
+            continue
+        returns = any("Tensor" in one.type for one in op.returns)
+        yield Draft(
+            op.defs[0].file,
+            op.defs[0].line,
+            f"{op.name} has no fake implementation: it cannot be traced",
+            tuple(Related(one.file, one.line, f"implementation for {one.key}") for one in op.impls[:2]),
+            op.name.rsplit("::", 1)[-1],
+            "error" if returns else "warning",
+            op.name,
+        )
+
+
+def _has_tensor(op: Op) -> bool:
+    return any("Tensor" in one.type for one in (*op.arguments, *op.returns))
+
+
+RULE = Rule("missing-fake", "error", _run)
