@@ -1,7 +1,7 @@
 """The kernels of device code.
 
-In: the entries of a library's fat binaries. Out: what there is for each architecture, and which kernels: a cubin is an
-ELF file whose entry points are marked in its symbol table. PTX is counted and not read.
+In: the entries of a library's fat binaries. Out: what there is for each architecture, and which kernels: device code is
+an ELF file whose symbol table tells them. PTX is counted and not read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from opwalker.model.binary import DeviceCode
 _FUNCTION = 2
 #: Set in a symbol's other byte for what can be launched.
 _ENTRY_POINT = 0x10
+#: AMD's code has an object of this name for each kernel.
+_DESCRIPTOR = ".kd"
 
 
 class DeviceKernels:
@@ -55,13 +57,19 @@ class DeviceKernels:
 
 
 def arch_order(arch: str) -> tuple[int, int, str]:
-    """A key that sorts architectures as people count them: ``8.9`` before ``9.0`` before ``9.0a`` before ``10.0``."""
+    """A key that sorts architectures as people count them: ``8.9`` before ``9.0`` before ``9.0a`` before ``10.0``, and
+    behind them ``gfx90a`` before ``gfx942`` before ``gfx1100``."""
+    if arch.startswith("gfx"):
+        name = arch.partition(":")[0][3:]
+        return (1000 + int(name[:-2]) if name[:-2].isdigit() else 1000, 0, arch)
     number = arch.split("+")[0].rstrip("af")
     major, _, minor = number.partition(".")
     return (int(major) if major.isdigit() else 0, int(minor) if minor.isdigit() else 0, arch)
 
 
 def kernel_names(code: bytes | memoryview) -> list[str]:
-    """The names of the kernels of one cubin. Raises BadElf."""
+    """The names of the kernels of one module of machine code. Raises BadElf."""
     elf = Elf(memoryview(code))
+    if elf.machine == "amdgpu":
+        return [s.name.removesuffix(_DESCRIPTOR) for s in elf.symbols() if s.name.endswith(_DESCRIPTOR) and s.section]
     return [s.name for s in elf.symbols() if s.kind == _FUNCTION and s.other & _ENTRY_POINT and s.section]

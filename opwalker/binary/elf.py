@@ -17,7 +17,7 @@ from opwalker.errors import InputError
 
 #: A symbol as it lies in the file. Tables hold tens of thousands: pyelftools' own objects take a second for each.
 _SYMBOL = struct.Struct("<IBBHQQ")
-_MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64", "EM_CUDA": "cuda"}
+_MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64", "EM_CUDA": "cuda", "EM_AMDGPU": "amdgpu"}
 _CUDA = 190
 
 

@@ -46,7 +46,7 @@ class Entry:
             return self.data
         if self.unpacked > MAX_UNPACKED:
             raise Packed("a module claims a size that cannot be true")
-        unpack = _unpack_zstd if self.packing == "zstd" else _unpack_lz4
+        unpack = unpack_zstd if self.packing == "zstd" else _unpack_lz4
         return unpack(self.data, self.unpacked)
 
 
@@ -88,7 +88,8 @@ def _spelt(arch: int, flags: int) -> str:
     return f"{arch // 10}.{arch % 10}{suffix}"
 
 
-def _unpack_zstd(data: memoryview, size: int) -> bytes:
+def unpack_zstd(data: memoryview, size: int) -> bytes:
+    """At most ``size`` bytes out of a Zstandard frame. Raises Packed."""
     try:
         from compression import zstd
     except ImportError:

@@ -6,6 +6,7 @@ bounded by its size. InputError, one line, for what is no shared library.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import re
@@ -17,6 +18,7 @@ from opwalker.binary.demangle import demangled, outline
 from opwalker.binary.elf import Elf, read_library
 from opwalker.binary.fatbin import read_fatbins
 from opwalker.binary.names import kernel_name, unit_of
+from opwalker.binary.offload import read_bundles
 from opwalker.binary.references import References
 from opwalker.binary.registrations import read_registrations
 from opwalker.binary.strings import Strings
@@ -29,8 +31,7 @@ _WORD = re.compile(r"[A-Za-z_][\w.]{0,127}")
 _MANGLED = re.compile(r"_Z[\w$.]+")
 #: Symbols that every library exports for its loader.
 _LOADER = frozenset(("_init", "_fini", "__bss_start", "_edata", "_end"))
-_AMD_TARGET = re.compile(rb"hip(?:v4)?-amdgcn-amd-amdhsa-+(gfx[0-9a-f]+)")
-_AMD_PACKED = b"CCOB"
+_DEVICE_SECTIONS = {".nv_fatbin": read_fatbins, "__nv_relfatbin": read_fatbins, ".hip_fatbin": read_bundles}
 
 
 def read_file(path: Path, called: str) -> LibraryFacts:
@@ -44,7 +45,12 @@ def read_file(path: Path, called: str) -> LibraryFacts:
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise InputError(f"cannot read {called}: {reason}") from error
-    return read_bytes(data, called)
+    try:
+        return read_bytes(data, called)
+    finally:
+        # Where something still looks into the map, it is let go with that.
+        with contextlib.suppress(BufferError):
+            data.close()
 
 
 def read_bytes(data: mmap.mmap | memoryview, called: str) -> LibraryFacts:
@@ -59,7 +65,8 @@ def read_bytes(data: mmap.mmap | memoryview, called: str) -> LibraryFacts:
     plain = tuple(name for name in exported if not name.startswith("_Z") and name not in _LOADER)
     texts = [text for _, text in strings.all()]
     device, code, unclear = _device(elf)
-    kernels = _kernels(texts, device) if code else ()
+    held = any(elf.section(name) is not None for name in _DEVICE_SECTIONS)
+    kernels = _kernels(texts, device) if held else ()
     soname, needed = elf.loader()
     stripped = elf.section(".symtab") is None
     return LibraryFacts(
@@ -83,26 +90,17 @@ def _device(elf: Elf) -> tuple[DeviceKernels, tuple[DeviceCode, ...], list[str]]
     """The kernels of the device code, what there is of it, and what could not be read."""
     unclear: list[str] = []
     entries = []
-    for name in (".nv_fatbin", "__nv_relfatbin"):
+    for name, read in _DEVICE_SECTIONS.items():
         section = elf.section(name)
         if section is not None:
-            found, fault = read_fatbins(section.data)
+            found, fault = read(section.data)
             entries += found
             if fault:
                 unclear.append(f"{fault}: what follows it in {name} is not read")
     device = DeviceKernels(entries)
     for fault, count in sorted(device.faults.items()):
         unclear.append(f"{count} of {len(entries)} modules of device code: {fault}")
-    code = device.device_code()
-    amd = elf.section(".hip_fatbin")
-    if amd is not None:
-        targets = sorted({found.decode() for found in _AMD_TARGET.findall(amd.data)})
-        code = (*code, *(DeviceCode(target, "elf", 1, 0) for target in targets))
-        if not targets and len(amd.data):
-            packed = bytes(amd.data[:4]) == _AMD_PACKED
-            unclear.append(f"the AMD device code is {'packed' if packed else 'of an unknown form'}: no target is told")
-            code = (*code, DeviceCode("amdgcn", "elf", 1, len(amd.data)))
-    return device, code, unclear
+    return device, device.device_code(), unclear
 
 
 def _kernels(texts: Iterable[str], device: DeviceKernels) -> tuple[BuiltKernel, ...]:

@@ -44,6 +44,7 @@ class LibraryAudit:
 
     ``also`` are the paths of the same module for other Pythons, or of equal files. ``kernels`` counts names,
     ``instances`` what is registered under them. ``exports`` are its global symbols that no C++ mangling changed.
+    ``left_out`` says why a library is not compared: it is of another kind of build.
     """
 
     path: str
@@ -62,6 +63,7 @@ class LibraryAudit:
     device_code: tuple[DeviceCode, ...] = ()
     cannot_tell: tuple[str, ...] = ()
     exports: tuple[str, ...] = ()
+    left_out: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ class KernelAudit:
 
     ``predicted`` and ``built`` count instances. ``instances`` are the built ones, ``missing`` are predicted and not
     built, ``extra`` built and not predicted. ``archs`` are the architectures that have machine code of all built
-    instances, ``some_archs`` those that have only some; None where the libraries do not tell.
+    instances, ``some_archs`` those that have only some; None where the libraries do not tell. ``named_archs`` are
+    those that the build files name for its files.
     """
 
     name: str
@@ -109,6 +112,7 @@ class KernelAudit:
     reason: str | None = None
     explained: bool = True
     instances: tuple[str, ...] = ()
+    named_archs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

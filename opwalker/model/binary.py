@@ -71,3 +71,9 @@ class LibraryFacts:
     kernels: tuple[BuiltKernel, ...] = ()
     ops: tuple[BuiltOp, ...] = ()
     cannot_tell: tuple[str, ...] = ()
+
+    @property
+    def builds(self) -> tuple[str, ...]:
+        """The kinds of build that its device code comes from; none where it has none."""
+        kinds = {"rocm" if code.arch.startswith("gfx") else "cuda" for code in self.device_code}
+        return tuple(sorted(kinds))

@@ -64,6 +64,7 @@ class LibraryFile:
 def find_libraries(paths: Sequence[str]) -> tuple[LibraryFile, ...]:
     """The libraries that ``paths`` name, sorted by path. InputError for a path that is nothing of the kind."""
     found: list[LibraryFile] = []
+    single: list[LibraryFile] = []
     for path in paths:
         if os.path.isdir(path):
             inside = list(_in_folder(Path(path)))
@@ -73,8 +74,19 @@ def find_libraries(paths: Sequence[str]) -> tuple[LibraryFile, ...]:
         elif path.lower().endswith(_ARCHIVES):
             found += _in_wheel(Path(path))
         else:
-            found.append(_file(Path(path), path))
+            single.append(_file(Path(path), path))
+    found += _below_their_folder(single)
     return tuple(sorted(_distinct(found), key=lambda one: one.called))
+
+
+def _below_their_folder(files: list[LibraryFile]) -> list[LibraryFile]:
+    """Files that were named one by one go by their paths below the folder that holds all of them."""
+    places = [os.path.abspath(one.place) for one in files]
+    common = os.path.commonpath([os.path.dirname(place) for place in places]) if places else ""
+    return [
+        replace(one, called=os.path.relpath(place, common).replace(os.sep, "/"))
+        for one, place in zip(files, places, strict=True)
+    ]
 
 
 def _file(path: Path, called: str) -> LibraryFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,8 @@ from opwalker import pipeline
 from opwalker.errors import InputError
 from opwalker.model.audit import AuditResult, KernelAudit, OpAudit
 from opwalker.serve.cli import main
-from tests.binary.made import Library, cubin, entry, fatbin
+from tests.binary.made import Library, Section, cubin, elf, entry, fatbin
+from tests.binary.test_offload import bundle, code
 from tests.binary.test_read import block
 
 SCHEMA_FILE = Path(__file__).resolve().parents[1] / "serve" / "schemas" / "audit.json"
@@ -98,6 +99,17 @@ FETCHED = Library(
 )
 
 Audit = Callable[..., AuditResult]
+
+
+@dataclass
+class AmdLibrary:
+    """A library with nothing but device code for AMD GPUs."""
+
+    code: bytes
+
+    def bytes(self) -> bytes:
+        """The file."""
+        return elf([Section(".hip_fatbin", self.code)])
 
 
 @pytest.fixture
@@ -229,6 +241,17 @@ def test_a_stripped_library_is_compared_as_far_as_it_goes(audit: Audit) -> None:
     op = ops(audit(_rowkit=replace(BUILT, stripped=True)))["rowkit::scale"]
     assert (op.status, op.built_keys, op.explained) == ("both", None, True)
     assert op.reason == "its schema is there; the library does not show under which namespace"
+
+
+def test_a_library_of_another_build_is_listed_and_not_compared(audit: Audit) -> None:
+    amd = AmdLibrary(bundle(gfx942=code("_Z11strange_amdPf")))
+    result = audit(_rowkit=BUILT, _rowkit_amd=amd)
+    assert result.counts.unexplained == 0
+    assert result.foreign[-1].library == "_rowkit.abi3.so"
+    assert {library.path: library.left_out for library in result.libraries} == {
+        "_rowkit.abi3.so": None,
+        "_rowkit_amd.abi3.so": "it is built for rocm: --build rocm compares it",
+    }
 
 
 def test_one_op_alone(audit: Audit) -> None:

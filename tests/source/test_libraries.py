@@ -64,7 +64,9 @@ def test_folders_and_files(tmp_path: Path) -> None:
     (folder / "_C.so").write_bytes(b"one")
     (folder / "ops.py").write_bytes(b"")
     assert called(str(folder.parent)) == [("rows/_C.so", ())]
-    assert called(str(folder / "_C.so")) == [(str(folder / "_C.so"), ())]
+    assert called(str(folder / "_C.so")) == [("_C.so", ())]
+    (folder.parent / "top.so").write_bytes(b"two")
+    assert called(str(folder / "_C.so"), str(folder.parent / "top.so")) == [("rows/_C.so", ()), ("top.so", ())]
     with (found := find_libraries([str(folder)])[0]).on_disk(tmp_path / "cache") as path:
         assert path.samefile(folder / "_C.so")
     assert found.size == 3

@@ -136,6 +136,8 @@ def _about(library: LibraryAudit) -> Spans:
 
 
 def _inside(library: LibraryAudit) -> Iterator[Spans]:
+    if library.left_out:
+        yield ((f"not compared: {library.left_out}", "warn"),)
     held = _counted(((library.ops, "ops"), (library.kernels, "kernels"), (library.instances, "instances")))
     if held:
         namespaces = f" · namespaces {', '.join(library.namespaces)}" if library.namespaces else ""

@@ -82,7 +82,7 @@ def _audit(
     archs, some = _architectures(kernels)
     return KernelAudit(
         name, "both", verdict, spans, ops, tuple(libraries), len(predicted), len(found) + unnamed, missing, extra,
-        archs, some, reason, explained, tuple(sorted(found.values())),
+        archs, some, reason, explained, tuple(sorted(found.values())), _named_archs(entries),
     )  # fmt: skip
 
 
@@ -137,6 +137,10 @@ def _why_absent(side: SourceSide, entries: Sequence[KernelEntry], predicted: boo
             return None
         reasons.append(reason)
     return reasons[0] if reasons else None
+
+
+def _named_archs(entries: Iterable[KernelEntry]) -> tuple[str, ...]:
+    return tuple(sorted({arch for entry in entries for arch in entry.archs}, key=arch_order))
 
 
 def _architectures(kernels: Sequence[BuiltKernel]) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:

@@ -50,13 +50,12 @@ def audit(
 ) -> AuditResult:
     """Everything that both sides say of each other. ``also`` are the copies of a library; ``kernel_place`` finds a
     kernel of a simple name in the source."""
-    ops = audit_ops(side, answers.ops, libraries)
-    kernels, accounted = audit_kernels(side, answers.kernels, libraries)
+    compared = [library for library in libraries if not library.builds or side.build in library.builds]
+    ops = audit_ops(side, answers.ops, compared)
+    kernels, accounted = audit_kernels(side, answers.kernels, compared)
     own = {kernel.name.partition("::")[0] for kernel in kernels if kernel.status == "both"}
     headers = _headers(side)
-    foreign = foreign_kernels(
-        side, libraries, accounted, lambda name: _header_library(name, own, headers), kernel_place
-    )
+    foreign = foreign_kernels(side, compared, accounted, lambda name: _header_library(name, own, headers), kernel_place)
     reports = tuple(_library(side, library, ops, also.get(library.path, ())) for library in libraries)
     result = AuditResult(
         source=source,
@@ -65,7 +64,7 @@ def audit(
         ops=tuple(ops),
         kernels=tuple(kernels),
         foreign=tuple(foreign),
-        architectures=_architectures(answers.architectures, libraries),
+        architectures=_architectures(answers.architectures if side.build == "cuda" else (), compared),
         gaps=answers.gaps,
     )
     return replace(result, counts=count(result))
@@ -125,6 +124,9 @@ def _library(side: SourceSide, library: LibraryFacts, ops: Sequence[OpAudit], al
         device_code=library.device_code,
         cannot_tell=library.cannot_tell,
         exports=library.exports,
+        left_out=None
+        if not library.builds or side.build in library.builds
+        else (f"it is built for {' and '.join(library.builds)}: --build {library.builds[0]} compares it"),
     )
 
 
