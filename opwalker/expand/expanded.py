@@ -63,6 +63,7 @@ class Expanded:
         self.full = joined
         self.text = joined if joined.isascii() else joined.encode("ascii", "replace").decode("ascii")
         self._starts = starts
+        self._first: dict[int, int] | None = None
 
     def token_at(self, offset: int) -> int:
         """The index of the token at an offset of the text."""
@@ -85,6 +86,15 @@ class Expanded:
             out.append(entry)
             expansion = entry.parent
         return tuple(reversed(out))
+
+    def offset_of(self, expansion: int) -> int:
+        """Where the text that a macro use makes begins; 0 where it makes none."""
+        if self._first is None:
+            self._first = {}
+            for number, token in enumerate(self.tokens):
+                for entry in self.chain(token.expansion):
+                    self._first.setdefault(entry.id, self._starts[number])
+        return self._first.get(expansion, 0)
 
     def use_position(self, offset: int) -> int:
         """Where in the span's own file the text at ``offset`` is used: its own place, or that of the outermost

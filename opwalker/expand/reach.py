@@ -366,7 +366,9 @@ class Follower:
             held = self._launches.get(key)
             if held is not None:
                 sure = held if held.certainty == "matched" else site
-                site = replace(sure, kernels=tuple(dict.fromkeys((*held.kernels, *site.kernels))))
+                copies = tuple(dict.fromkeys((*held.copies, site.at)))
+                copies = tuple(at for at in copies if at != sure.at)
+                site = replace(sure, kernels=tuple(dict.fromkeys((*held.kernels, *site.kernels))), copies=copies)
             self._launches[key] = site
         elif isinstance(site, Terminal):
             self._terminals.setdefault((site.kind, site.name, site.file, site.line), site)

@@ -9,8 +9,54 @@ from opwalker.model.places import Span
 
 
 @dataclass(frozen=True, slots=True)
+class DispatchAxis:
+    """One value that a dispatch tests, in the order of the tests: ``on`` what, for ``tests`` which values
+    (``"otherwise"`` for what is left), and the names that it alone ``binds``."""
+
+    on: str
+    tests: tuple[str, ...]
+    binds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchRow:
+    """One branch of a dispatch: the conditions that lead to it, in words, and what it binds (``values``, in the order
+    of ``Dispatch.binds``) or calls."""
+
+    under: tuple[str, ...]
+    values: tuple[str, ...]
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchFailure:
+    """The branch of a dispatch that raises: what would have led to another one, in words, and its message."""
+
+    words: str | None
+    message: str | None
+    kind: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """A ``switch`` or chain of ``if`` that a function itself writes on the way to its launches, and that leads to
+    different calls. ``rows`` say which branch calls what; ``fails`` is the branch that raises."""
+
+    kind: str
+    function: str
+    on: str
+    file: str
+    line: int
+    rows: tuple[DispatchRow, ...] = ()
+    fails: tuple[DispatchFailure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Dispatch:
-    """A dispatch macro in use: where, on which run-time value, what name each branch binds and to which values."""
+    """A dispatch macro in use: where, on which run-time value, what name each branch binds and to which values.
+    ``axes``, ``rows`` and ``fails`` tell the branches apart."""
 
     macro: str
     file: str
@@ -19,6 +65,9 @@ class Dispatch:
     binds: str | None
     values: tuple[str, ...] = ()
     defined_at: Span | None = None
+    axes: tuple[DispatchAxis, ...] = ()
+    rows: tuple[DispatchRow, ...] = ()
+    fails: tuple[DispatchFailure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +125,7 @@ class Launch:
     to sizes, parameters and constants (components that are 1 at the end left out); ``names`` says what the names that
     are left hold; integer casts are not shown. Where an extent depends on conditions, its ``…_cases`` list them in
     order: the first one that holds counts. ``shared_opt_in`` are calls that set an attribute of the kernel, as for more
-    dynamic shared memory.
+    dynamic shared memory. ``conditions`` are ``under`` in words, with those that a macro tests which is no dispatch.
     """
 
     kernel: str
@@ -109,3 +158,4 @@ class Launch:
     shared_opt_in: tuple[LaunchAttribute, ...] = ()
     attributes: tuple[LaunchAttribute, ...] = ()
     cooperative: bool = False
+    conditions: tuple[str, ...] = ()

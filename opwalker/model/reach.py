@@ -57,7 +57,8 @@ class LaunchSite:
     """One launch in the source. ``place`` is where its text stands; ``used_at`` the use of the outermost macro around
     it, None when there is none. ``expression`` is the kernel as written; ``kernels`` what it can mean. ``extents`` are
     where grid, block and shared memory stand in the expanded body that launches, each with its components, ``passed``
-    the kernel's arguments; ``at`` is the offset of the kernel's name there."""
+    the kernel's arguments; ``at`` is the offset of the kernel's name there, ``copies`` are those of other copies of the
+    text that a macro's branches make."""
 
     kernels: tuple[KernelRef, ...]
     expression: str
@@ -76,6 +77,7 @@ class LaunchSite:
     extents: tuple[tuple[Span2, ...], ...] = ()
     at: int = 0
     passed: tuple[Span2, ...] = ()
+    copies: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

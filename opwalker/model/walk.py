@@ -28,8 +28,12 @@ from opwalker.model.kernel import (
     TextFact,
 )
 from opwalker.model.launch import (
+    Branching,
     CaseFact,
     Dispatch,
+    DispatchAxis,
+    DispatchFailure,
+    DispatchRow,
     Launch,
     LaunchAttribute,
     NamedValue,
@@ -70,6 +74,7 @@ __all__ = [
     "AxisOrigin",
     "BarrierFact",
     "BoundaryFact",
+    "Branching",
     "CaseFact",
     "CheckFact",
     "ClangReport",
@@ -78,6 +83,9 @@ __all__ = [
     "Contradiction",
     "DerivedFact",
     "Dispatch",
+    "DispatchAxis",
+    "DispatchFailure",
+    "DispatchRow",
     "Entry",
     "Gap",
     "GlobalFact",
@@ -145,6 +153,8 @@ class Implementation:
     condition: str | None = None
     registered_at: Span | None = None
     python: bool = False
+    branches: tuple[Branching, ...] = ()
+    helpers: tuple[Host, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,11 @@ _COUNT = frozenset(("numel", "sym_numel"))
 _COMPARED = {"<": "is less than", "<=": "is at most", ">": "is greater than", ">=": "is at least"}
 _MOST = {"<": "fewer than ", "<=": "at most ", ">": "more than ", ">=": "at least "}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-_SCALAR_TYPE = re.compile(r"(?:\w+::)*(?:ScalarType::|k(?=[A-Z]))(\w+)\Z|(?:\w+::)*dl_?(\w+)\Z")
+_SCALAR_TYPE = re.compile(
+    r"(?:\w+::)*ScalarType::(\w+)\Z|(?:(?:at|torch|c10)::)?k((?:B?Float|Half|Double|U?Int|Long|Short|Char|Byte|Bool|Complex"
+    r"|QU?Int)(?:\d\w*)?)\Z|(?:\w+::)*dl_?(\w+)\Z"
+)
+_ENUMERATOR = re.compile(r"((?:\w+::)+)(k[A-Z]\w*|[A-Z]\w*)\Z")
 _GPU = re.compile(r"(?:\w+::)*(?:DeviceType::|k)?(?:CUDA|kDLCUDA|HIP|PrivateUse1)\Z")
 _CPU = re.compile(r"(?:\w+::)*(?:DeviceType::|k)?(?:CPU|kDLCPU)\Z")
 #: What stands for nothing on the right of a comparison, and how its left side is called then.
@@ -125,7 +129,7 @@ def whole(expr: Expr) -> int | None:
 def scalar_type(expr: Expr) -> str | None:
     """The name of a scalar type that an enumerator means (``at::kHalf``, ``ScalarType::Half``: ``Half``)."""
     match = _SCALAR_TYPE.match(expr.text) if expr.kind == "name" else None
-    return (match[1] or match[2]) if match else None
+    return (match[1] or match[2] or match[3]) if match else None
 
 
 def _method(expr: Expr) -> str:
@@ -286,8 +290,16 @@ def _equal(left: Expr, rights: Sequence[Expr]) -> str:
     found = asked(left)
     if found and found[1] in _COUNT:
         return f"{found[0]} has {listed([_value(r) for r in rights], 'or')} element{_plural(rights)}"
-    word = "is" if all(_constant(r) for r in rights) else "equals"
-    return f"{_value(left)} {word} {listed([_value(r) for r in rights], 'or')}"
+    shown = enumerators(rights)
+    word = "is" if shown or all(_constant(r) for r in rights) else "equals"
+    return f"{_value(left)} {word} {listed(shown or [_value(r) for r in rights], 'or')}"
+
+
+def enumerators(values: Sequence[Expr]) -> list[str] | None:
+    """Enumerators of one scope by their own names (``Mode::kAuto``: ``kAuto``); None for anything else."""
+    found = [_ENUMERATOR.match(one.text) if one.kind == "name" else None for one in values]
+    scopes = {match[1] for match in found if match}
+    return [match[2] for match in found if match] if all(found) and len(scopes) == 1 else None
 
 
 def _plural(numbers: Sequence[Expr]) -> str:

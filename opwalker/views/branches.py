@@ -23,11 +23,12 @@ _LABEL_ALONE = re.compile(r"\s*(?:case\b[^{};]*|default\s*):\s*\Z")
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A condition that holds in a branch. ``offset`` is where it is tested, ``own`` whether the function itself writes
-    it and no macro does."""
+    it and no macro does, ``block`` the branch."""
 
     condition: Expr
     offset: int
     own: bool
+    block: int = -1
 
 
 class Branches:
@@ -172,7 +173,7 @@ class Branches:
         condition = self._condition(block)
         if block.kind.startswith("else"):
             condition = negated(condition)
-        return Guard(condition, block.condition[0], self._own(block))
+        return Guard(condition, block.condition[0], self._own(block), number)
 
     def _case_guard(self, number: int) -> Guard | None:
         block, switch = self._blocks[number], self._switch(number)
@@ -181,9 +182,9 @@ class Branches:
         at = (block.condition or self._blocks[switch].condition)[0]
         if block.condition is None:
             tests = self._tests(switch, number)
-            return Guard(negated(_any(tests)), at, self._own(block)) if tests else None
+            return Guard(negated(_any(tests)), at, self._own(block), number) if tests else None
         tests = [self._test(switch, label) for label in (*self._fallen(switch, number), number)]
-        return Guard(_any(tests), at, self._own(block))
+        return Guard(_any(tests), at, self._own(block), number)
 
     def _switch(self, number: int) -> int:
         parent = self._blocks[number].parent

@@ -26,7 +26,7 @@ _CHECK = re.compile(
 _COMPARED = re.compile(r"_(EQ|NE|LT|LE|GT|GE)\Z")
 _COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _NO_CHECK = re.compile(
-    r"(?:C10|AT|STD)_\w*(?:CUDA|HIP)\w*_CHECK\w*|\w*KERNEL_LAUNCH_CHECK|CUDA_?CHECK\w*|HIP_?CHECK\w*|check_\w+"
+    r"(?:C10|AT|STD)_\w*(?:CUDA|HIP)\w*_CHECK\w*|\w*KERNEL_LAUNCH_CHECK|\w*ERROR_CODE_CHECK|CUDA_?CHECK\w*|HIP_?CHECK\w*|check_\w+"
 )
 #: Calls that raise whatever they are given.
 _RAISE = re.compile(r"TVM_FFI_THROW|AT_ERROR|TORCH_ERROR|(?:std::)?(?:abort|terminate)")
@@ -83,6 +83,23 @@ def _demanded(body: Body, branches: Branches, block: int, offset: int) -> Iterat
             yield Demand(part, offset, body.use_line(offset), tuple(needed(branches.around(outer))))
 
 
+def failures_of(body: Body) -> Iterator[tuple[int, CheckFact]]:
+    """Every place of a body that always raises, ``(offset, check)``, those in macros of libraries included."""
+    branches = Branches(body)
+    for call in body.facts.calls:
+        if call.receiver is not None:
+            continue
+        if _RAISE.fullmatch(call.name):
+            message = _message_behind(body, call.end) or (", ".join(body.written(a) for a in call.arguments) or None)
+            yield call.start, _raising(body, branches, call.simple, message, call.start, call.block)
+        elif _CHECK.match(call.simple) and not _NO_CHECK.match(call.simple) and call.arguments:
+            if body.text(call.arguments[0]) in _NEVER:
+                yield call.start, _check(body, branches, call)
+    for exit_ in body.facts.exits:
+        if exit_.kind == "throw" and exit_.value is not None:
+            yield exit_.start, _throwing(body, branches, exit_)
+
+
 def raises(body: Body) -> Iterator[tuple[int, str]]:
     """Where a body can raise: ``(offset, what)`` of each throw and each check that raises."""
     for exit_ in body.facts.exits:
@@ -113,10 +130,13 @@ def _facts(body: Body, branches: Branches) -> Iterator[tuple[int, CheckFact]]:
             yield call.start, _raising(body, branches, call.simple, message, call.start, call.block)
     for exit_ in body.facts.exits:
         if exit_.kind == "throw" and body.expanded.origin(exit_.start)[0] != KNOWN and exit_.value is not None:
-            texts = _STRINGS.findall(body.written(exit_.value))
-            kind = f"throw {_thrown(body, exit_)}"
-            message = " ".join(texts) or None
-            yield exit_.start, _raising(body, branches, kind, message, exit_.start, exit_.block)
+            yield exit_.start, _throwing(body, branches, exit_)
+
+
+def _throwing(body: Body, branches: Branches, exit_: ExitFact) -> CheckFact:
+    texts = _STRINGS.findall(body.written(exit_.value)) if exit_.value is not None else []
+    kind = f"throw {_thrown(body, exit_)}"
+    return _raising(body, branches, kind, " ".join(texts) or None, exit_.start, exit_.block)
 
 
 def _thrown(body: Body, exit_: ExitFact) -> str:

@@ -7,6 +7,7 @@ what it expands to (``switch``/``case``, ``if``/``else``) tests something that i
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.expanded import Expansion
@@ -15,6 +16,8 @@ from opwalker.expand.owners import lineage, owner, switch_of, use_place
 from opwalker.expand.scalar_types import cpp_type
 from opwalker.model.body import Block
 from opwalker.model.walk import Dispatch, Span
+from opwalker.views.branches import Branches
+from opwalker.views.dispatch_rows import Leaf, axes_of, failures, rows_of
 
 #: What may be a constant without saying ``constexpr``: a number, a truth value, an enumerator.
 _CONSTANT = re.compile(r"-?\d[\w.]*|true|false|(?:::)?\w+(?:::\w+)+|k?[A-Z]\w*")
@@ -33,7 +36,7 @@ def dispatches(body: Body) -> tuple[Dispatch, ...]:
     out: dict[tuple, Dispatch] = {}
     for number, blocks in groups.items():
         entry = body.expanded.expansions[number - 1]
-        found = _dispatch(body, entry, blocks)
+        found = _dispatch(body, entry, blocks, tuple(groups))
         if found is None:
             continue
         key = (found.macro, found.file, found.line)
@@ -41,29 +44,42 @@ def dispatches(body: Body) -> tuple[Dispatch, ...]:
         if held is not None:
             # The same use inside several branches of an outer dispatch: one use for a reader.
             values = tuple(dict.fromkeys((*held.values, *found.values)))
-            found = Dispatch(
-                held.macro, held.file, held.line, held.on, held.binds or found.binds, values, held.defined_at
-            )
+            rows = tuple(dict.fromkeys((*held.rows, *found.rows)))
+            axes = held.axes if held.axes == found.axes else ()
+            fails = tuple(dict.fromkeys((*held.fails, *found.fails)))
+            found = replace(held, binds=held.binds or found.binds, values=values, axes=axes, rows=rows, fails=fails)
         out[key] = found
     return tuple(sorted(out.values(), key=lambda d: (d.file != body.path, d.file, d.line)))
 
 
-def _dispatch(body: Body, entry: Expansion, blocks: list[Block]) -> Dispatch | None:
+def _dispatch(body: Body, entry: Expansion, blocks: list[Block], others: tuple[int, ...]) -> Dispatch | None:
     tested = _tested(body, entry, blocks)
     if not tested:
         return None
     branches = [b for b in blocks if b.kind in _BRANCHES]
-    binds, values = _bound(body, entry, branches)
-    if not values:
-        binds, values = _applied(body, entry)
-    if not values:
+    names, leaves = _bound(body, entry, branches)
+    if not leaves:
+        names, leaves = _applied(body, entry)
+    if not leaves:
         return None
+    values = tuple(dict.fromkeys(", ".join(leaf.values) for leaf in leaves))
     definition = entry.definition
     defined_at = None
     if definition.path != KNOWN:
         defined_at = Span(definition.path, definition.event.line, definition.event.end_line)
     place, line = use_place(body, entry)
-    return Dispatch(entry.name, place, line, tested, binds, values, defined_at)
+    return Dispatch(
+        entry.name,
+        place,
+        line,
+        tested,
+        ", ".join(names) or None,
+        values,
+        defined_at,
+        axes_of(body, entry, names, leaves),
+        rows_of(body, entry, leaves),
+        failures(body, entry, others),
+    )
 
 
 def _tested(body: Body, entry: Expansion, blocks: list[Block]) -> str | None:
@@ -100,11 +116,12 @@ def _contains(text: str, piece: str) -> bool:
     return not (before.isalnum() or before == "_") and not (after.isalnum() or after == "_")
 
 
-def _bound(body: Body, entry: Expansion, branches: list[Block]) -> tuple[str | None, tuple[str, ...]]:
-    """What the branches bind by ``using`` or a constant of their own."""
+def _bound(body: Body, entry: Expansion, branches: list[Block]) -> tuple[list[str], list[Leaf]]:
+    """What the branches bind by ``using`` or a constant of their own: the names, and the values of each branch."""
     names: dict[str, None] = {}
-    values: dict[str, None] = {}
+    leaves: list[Leaf] = []
     for block in branches:
+        held: dict[str, str] = {}
         for local in body.facts.locals:
             if not (block.start <= local.start < block.end) or local.value is None:
                 continue
@@ -114,15 +131,17 @@ def _bound(body: Body, entry: Expansion, branches: list[Block]) -> tuple[str | N
                 continue
             if local.type == "using":
                 value = body.text(local.value)
-                names[local.name] = None
-                values[cpp_type(value) or value] = None
+                held[local.name] = cpp_type(value) or value
             elif re.search(r"\bconstexpr\b|\bconst\b", local.type):
                 text = body.text(local.value).strip("{}() ")
                 if "constexpr" not in local.type and not _CONSTANT.fullmatch(text):
                     continue  # a value of run time, kept for short
-                names[local.name] = None
-                values[text] = None
-    return ", ".join(names) or None, tuple(values)
+                held[local.name] = text
+        if held:
+            names.update(dict.fromkeys(held))
+            number = body.facts.blocks.index(block)
+            leaves.append(Leaf(number, tuple(held.values()), block.start))
+    return list(names), leaves
 
 
 def _innermost(body: Body, number: int) -> Block | None:
@@ -131,17 +150,20 @@ def _innermost(body: Body, number: int) -> Block | None:
     return body.facts.blocks[number] if number >= 0 else None
 
 
-def _applied(body: Body, entry: Expansion) -> tuple[str | None, tuple[str, ...]]:
-    """Where branches apply a macro that was passed in: its parameters, and the argument lists of each branch."""
+def _applied(body: Body, entry: Expansion) -> tuple[list[str], list[Leaf]]:
+    """Where branches apply a macro that was passed in: its parameters, and the arguments in each branch."""
     passed = set(entry.arguments or ())
-    binds = None
-    values: dict[str, None] = {}
+    names: list[str] = []
+    leaves: list[Leaf] = []
+    branches = Branches(body)
     for inner in body.expanded.expansions:
         if (
             inner.name in passed
             and inner.arguments
             and entry.id in [e.id for e in body.expanded.chain(inner.applied_in)]
         ):
-            values[", ".join(" ".join(a.split()) for a in inner.arguments)] = None
-            binds = ", ".join(inner.definition.event.parameters or ()) or binds
-    return binds, tuple(values)
+            offset = body.expanded.offset_of(inner.id)
+            values = tuple(" ".join(argument.split()) for argument in inner.arguments)
+            leaves.append(Leaf(branches.innermost(offset), values, offset))
+            names = list(inner.definition.event.parameters or ()) or names
+    return names, leaves

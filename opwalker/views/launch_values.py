@@ -16,7 +16,7 @@ from opwalker.model.reach import LaunchSite
 from opwalker.model.walk import CaseFact, LaunchAttribute, NamedValue
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, changed, negated, parse_expression, print_expression, walk
-from opwalker.views.branches import Branches
+from opwalker.views.branches import Branches, needed
 from opwalker.views.value_facts import Found
 from opwalker.views.values import Values
 from opwalker.views.way import Way
@@ -31,8 +31,8 @@ _OPT_IN = re.compile(r"(?:cuda|hip|cu|mu)FuncSetAttribute\Z")
 _ATTRIBUTE = re.compile(r"(.+?)\s*(?:\.|->)\s*(id|val(?:ue)?(?:\.\w+)*)\Z")
 
 
-def configuration(way: Way, site: LaunchSite) -> dict[str, Any]:
-    """The resolved fields of a launch."""
+def configuration(way: Way, site: LaunchSite, macros: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The resolved fields of a launch; ``macros`` are the dispatch macros, whose tests are told with them."""
     values = way.at(site.steps)
     out: dict[str, Any] = {"cooperative": site.style.endswith("cooperative")}
     if values is None:
@@ -47,6 +47,7 @@ def configuration(way: Way, site: LaunchSite) -> dict[str, Any]:
         out[f"{label}_cases"] = _case_facts(whole)
     texts = " ".join(out.get(f"{label}_resolved") or "" for label in ("grid", "block", "shared"))
     out["names"] = _named(found, texts)
+    out["conditions"] = _conditions(values.body, site, macros)
     out["shared_opt_in"] = _opt_ins(values.body, site)
     if "KernelEx" in site.style or site.style.endswith(("cooperative", "cuLaunchKernel")):
         out["attributes"] = _attributes(values.body)
@@ -173,6 +174,22 @@ def _cases(expr: Expr, under: tuple[str, ...]) -> list[tuple[tuple[str, ...], Ex
         # Tried in order: what comes behind need not say that the first one did not hold.
         rest = _cases(other, under)
     return [*first, *rest] if len(first) + len(rest) <= MAX_CASES else [(under, expr)] * (MAX_CASES + 1)
+
+
+def _conditions(body: Body, site: LaunchSite, macros: frozenset[str]) -> tuple[str, ...]:
+    """What is tested in the launching function before the launch, in words; not what dispatch macros test."""
+    branches = Branches(body)
+    common: dict[str, None] | None = None
+    for at in (site.at, *site.copies):
+        found: dict[str, None] = {}
+        for guard in needed(branches.around(branches.innermost(at))):
+            places = (body.facts.blocks[guard.block].start, guard.offset)
+            chains = [body.expanded.chain(body.expanded.origin(place)[2]) for place in places]
+            if not any(use.name in macros for chain in chains for use in chain):
+                found[said(guard.condition)] = None
+        # Copies of one text stand under different conditions: only what holds for all of them can be said.
+        common = found if common is None else {text: None for text in common if text in found}
+    return tuple(common or ())
 
 
 def _under(branches: Branches, block: int) -> tuple[str, ...]:

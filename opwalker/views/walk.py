@@ -31,7 +31,9 @@ from opwalker.model.walk import (
     Walk,
 )
 from opwalker.views.axes import axes_of
+from opwalker.views.branching import branchings
 from opwalker.views.dispatch import dispatches
+from opwalker.views.helpers import helpers_of, on_way
 from opwalker.views.host import body_facts, read_host
 from opwalker.views.index_host import LaunchJoin
 from opwalker.views.joined import NativeSide, joined_walk
@@ -156,11 +158,17 @@ class WalkView:
         """An implementation with what was reached from it."""
         self.entered.update((path, function.offset) for path, function, _ in reach.functions)
         way = Way(self._workbench, unit, reach, body, root)
-        if base.host is not None and base.host.parameters:
+        if base.host is not None:
             parameters = with_code(self._workbench, way, reach, base.host.parameters)
-            base = replace(base, host=replace(base.host, parameters=parameters))
+            helpers = helpers_of(self._workbench, way, reach, parameters)
+            chosen = branchings(on_way(reach, way, base.host.name), reach)
+            base = replace(base, host=replace(base.host, parameters=parameters), helpers=helpers, branches=chosen)
+        dispatch = self._dispatch(unit, reach, body, root)
+        macros = frozenset(use.macro for use in dispatch)
         launches = [
-            replace(launch, **configuration(way, site)) for site in reach.launches for launch in self._launches(site)
+            replace(launch, **configuration(way, site, macros))
+            for site in reach.launches
+            for launch in self._launches(site)
         ]
         join = LaunchJoin(self._workbench, way, base.host.parameters if base.host else ())
         kernels: dict[tuple[str, int], Kernel] = {}
@@ -185,7 +193,7 @@ class WalkView:
                 terminals.append(Terminal("host", base.host.name, base.host.file, base.host.line))
         return replace(
             base,
-            dispatch=self._dispatch(unit, reach, body, root),
+            dispatch=dispatch,
             launches=tuple(launches),
             kernels=tuple(kernels.values()),
             terminals=tuple(terminals),

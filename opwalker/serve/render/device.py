@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opwalker.model.layout import LayoutFact
 from opwalker.model.walk import Kernel, Launch, PathStep, Terminal
 from opwalker.serve.render.axes import axis_rows
 from opwalker.serve.render.host import none_found, parameter_row
-from opwalker.serve.render.launch import configuration_groups
+from opwalker.serve.render.launch import also_group, configuration_groups, under_group
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.words import Reading, at, certainty, line_mark, listed, place, titled, under
 
 
-def launch_step(launch: Launch, reading: Reading) -> Step:
-    """A launch: kernel, template arguments, configuration, the way there, and the macros that its text stands in."""
+def launch_step(launch: Launch, reading: Reading, others: Sequence[Launch] = ()) -> Step:
+    """A launch: kernel, template arguments, configuration, the way there, and the macros that its text stands in;
+    ``others`` are launches of the same kernel that read alike."""
     kernel: Spans = ((launch.kernel, "name"),)
     if launch.template_arguments:
         kernel += (("<", "quiet"), (", ".join(launch.template_arguments), "type"), (">", "quiet"))
@@ -26,15 +29,14 @@ def launch_step(launch: Launch, reading: Reading) -> Step:
         groups.append(Group("in macro", (Row((listed(((macro, "name") for macro in launch.macros), " →"),)),)))
     if launch.used_at:
         groups.append(Group("used at", (Row(((at(launch.used_at),),)),)))
-    if launch.under:
-        rows = tuple(Row((((fact.condition, ""), (f"  :{fact.line}", "quiet")),)) for fact in launch.under)
-        groups.append(Group("under", rows))
+    groups += under_group(launch)
     groups += _path(launch.path)
     if launch.instances or launch.why_incomplete:
         groups.append(Group("instances", _instances(launch, reading)))
         rows = axis_rows(launch.axes, launch.file, reading.instances)
         if rows:
             groups.append(Group("why", tuple(rows)))
+    groups += also_group(others)
     return Step(title, tuple(groups))
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opwalker.model.walk import CheckFact, Dispatch, GuardFact, Host, Op, ParameterFact, SizeFact
+from opwalker.model.walk import CheckFact, GuardFact, Host, Op, ParameterFact, SizeFact
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.shapes import shape_groups
-from opwalker.serve.render.words import at, line_mark, listed, place, titled, under
+from opwalker.serve.render.words import both, line_mark, listed, place, titled, under
+
+#: Checks that are told with a dispatch or a choice: ``(file, line, message)``.
+Told = frozenset[tuple[str, int, str | None]]
 
 
-def host_step(host: Host, op: Op | None) -> Step:
+def host_step(host: Host, op: Op | None, told: Told = frozenset()) -> Step:
     """The host function: parameters with schema argument and shape, then the facts of its body by kind."""
     title = titled(
         (("Host function ", "step"), (host.name, "name")),
@@ -18,44 +21,43 @@ def host_step(host: Host, op: Op | None) -> Step:
         under(host.condition),
     )
     mutated = frozenset(argument.name for argument in op.arguments if argument.mutated) if op else frozenset()
-    signature = (
-        Group("signature", (Row((((host.signature, ""),),)),)) if host.signature and not host.parameters else None
-    )
-    kinds = (
-        ("parameters", [parameter_row(fact, mutated) for fact in host.parameters]),
+    groups = []
+    if host.signature and not host.parameters:
+        groups.append(Group("signature", (Row((((host.signature, ""),),)),)))
+    if host.parameters:
+        groups.append(Group("parameters", tuple(parameter_row(fact, mutated) for fact in host.parameters)))
+        groups += shape_groups(host.parameters)
+    kinds = _kinds(host, told)
+    groups += [Group(label, tuple(rows)) for label, rows in kinds if rows]
+    missing = [("checks", host.checks), ("guards", host.guards), ("stream", host.streams)]
+    groups += none_found(label for label, facts in missing if not facts)
+    return Step(title, tuple(groups))
+
+
+def _kinds(host: Host, told: Told) -> list[tuple[str, list[Row]]]:
+    """What a body says, by kind."""
+    checks = [fact for fact in host.checks if (host.file, fact.line, fact.message) not in told]
+    return [
         ("sizes", [_size(fact) for fact in host.sizes]),
         ("strides", [_size(fact) for fact in host.strides]),
-        ("checks", [_check(fact) for fact in host.checks]),
+        ("checks", [_check(fact) for fact in checks]),
         ("guards", [_guard(fact) for fact in host.guards]),
         ("stream", [Row((line_mark(fact.line), ((fact.value, ""),))) for fact in host.streams]),
         (
             "contiguous",
             [Row((line_mark(fact.line), ((f"{fact.tensor}.contiguous()", ""),))) for fact in host.contiguous_calls],
         ),
+    ]
+
+
+def helper_step(host: Host, told: Told = frozenset()) -> Step:
+    """A function between the host function and the launches: what its own body says."""
+    title = titled(
+        (("On the way ", "step"), (host.name, "name")),
+        (place(host.file, host.line, host.end_line),),
+        under(host.condition),
     )
-    groups = [signature] if signature else []
-    for label, rows in kinds:
-        if rows:
-            groups.append(Group(label, tuple(rows)))
-        if label == "parameters":
-            groups += shape_groups(host.parameters)
-    groups += none_found(label for label, rows in kinds if not rows and label in ("checks", "guards", "stream"))
-    return Step(title, tuple(groups))
-
-
-def dispatch_step(use: Dispatch) -> Step:
-    """A dispatch macro in use: on which value, what each branch binds, to which values."""
-    title = titled((("Dispatch ", "step"), (use.macro, "name")), (place(use.file, use.line),))
-    groups = []
-    if use.on:
-        groups.append(Group("on", (Row((((use.on, ""),),)),)))
-    if use.binds:
-        groups.append(Group("binds", (Row((((use.binds, "name"),),)),)))
-    if use.values:
-        groups.append(Group("to", (Row((listed(((value, "type") for value in use.values), " |"),)),)))
-    if use.defined_at:
-        groups.append(Group("defined at", (Row(((at(use.defined_at),),)),)))
-    return Step(title, tuple(groups))
+    return Step(title, tuple(Group(label, tuple(rows)) for label, rows in _kinds(host, told) if rows))
 
 
 def parameter_row(fact: ParameterFact, mutated: frozenset[str] = frozenset()) -> Row:
@@ -97,7 +99,7 @@ def _check(fact: CheckFact) -> Row:
         said = [(fact.kind, "step"), ("(", ""), (fact.condition, ""), (")", "")]
         source = f"in {fact.via}" if fact.via else ""
     if fact.under:
-        said.append((f"  where {' and '.join(fact.under)}", "quiet"))
+        said.append((f"  where {both(fact.under)}", "quiet"))
     message: Spans = ((fact.message, "quiet"),) if fact.message else ()
     cells = [line_mark(fact.line), tuple(said)]
     cells += [cell for cell in ((((source, "step"),) if source else ()), message) if cell]

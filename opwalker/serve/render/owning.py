@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from opwalker.model.walk import BoundaryFact, GlobalFact, Lifetime, Ownership, PlaceFact, Resource, UseFact
 from opwalker.serve.render.page import Group, Row, Section, Spans
-from opwalker.serve.render.words import count, place
+from opwalker.serve.render.words import both, count, place
 
 
 def ownership_section(owned: Ownership) -> tuple[Section, ...]:
@@ -57,7 +57,7 @@ def _uses(uses: Sequence[UseFact], file: str) -> str:
     texts = []
     for use in uses:
         where = f":{use.line}" if use.file == file else f"{use.file}:{use.line}"
-        texts.append(f"{where} where {' and '.join(use.under)}" if use.under else where)
+        texts.append(f"{where} where {both(use.under)}" if use.under else where)
     return ", ".join(texts)
 
 

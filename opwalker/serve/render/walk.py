@@ -5,6 +5,8 @@ from __future__ import annotations
 from opwalker.model.walk import Entry, Implementation, Op, OpImpl, PythonRef, Walk
 from opwalker.serve.render import device, host
 from opwalker.serve.render.clang import clang_section
+from opwalker.serve.render.dispatch import branching_step, dispatch_step
+from opwalker.serve.render.launch import alike
 from opwalker.serve.render.owning import ownership_section
 from opwalker.serve.render.page import Page, Row, Section, Spans, Step
 from opwalker.serve.render.page import Span as Piece
@@ -109,9 +111,14 @@ def _implementation(one: Implementation, number: int, total: int, op: Op | None,
         (at(one.registered_at),) if one.registered_at else (),
         listed([*facts, certainty(one.certainty)]),
     )
-    steps = [host.host_step(one.host, op)] if one.host else _no_host(one, op)
-    steps += [host.dispatch_step(use) for use in one.dispatch]
-    steps += [device.launch_step(launch, reading) for launch in one.launches]
+    told = frozenset(
+        (fail.file, fail.line, fail.message) for choice in (*one.dispatch, *one.branches) for fail in choice.fails
+    )
+    steps = [host.host_step(one.host, op, told)] if one.host else _no_host(one, op)
+    steps += [dispatch_step(use) for use in one.dispatch]
+    steps += [branching_step(choice) for choice in one.branches]
+    steps += [host.helper_step(helper, told) for helper in one.helpers]
+    steps += [device.launch_step(group[0], reading, group[1:]) for group in alike(one.launches)]
     steps += [device.kernel_step(kernel) for kernel in one.kernels]
     steps += [device.terminal_step(end) for end in one.terminals]
     if not one.launches and not one.terminals:

@@ -62,6 +62,14 @@ def standing(builds: tuple[str, ...] | None, condition: str | None, reading: Rea
     return [*words, *under(condition)]
 
 
+def both(conditions: Iterable[str]) -> str:
+    """Conditions that all hold; one that is a choice itself gets brackets."""
+    texts = list(conditions)
+    if len(texts) > 1:
+        texts = [f"({text})" if " or " in text else text for text in texts]
+    return " and ".join(texts)
+
+
 def under(condition: str | None) -> Spans:
     """The preprocessor condition that something stands under; empty where there is none."""
     return ((f"#if {condition}", "condition"),) if condition else ()
