@@ -28,7 +28,7 @@ def list_kernels(
 ) -> KernelsResult:
     """All kernels (or those of one op), in path and line order."""
     view = WalkView(workbench, source)
-    gathered = _Gathered()
+    gathered = _Gathered(lambda launch: only is not None or _in_sight(workbench, launch))
     gaps: dict[Gap, None] = {}
     chosen = [only] if only is not None else list(ops)
     for number, op in enumerate(chosen):
@@ -42,6 +42,7 @@ def list_kernels(
             gaps.update(dict.fromkeys(walk.gaps))
     if only is None:
         _add_explicit(workbench, view, gathered)
+        gathered.settle()
     entries = []
     for path, function in _definitions(workbench):
         key = (path, function.line)
@@ -89,9 +90,17 @@ def _archs(workbench: Workbench, ways: Iterable[tuple[str, ...]]) -> tuple[str, 
 
 
 class _Gathered:
-    """What walks found of each kernel, by the place of its definition."""
+    """What walks found of each kernel, by the place of its definition.
 
-    def __init__(self) -> None:
+    A file that sees no more than a template's declaration compiles none of its instances: what it launches was
+    instantiated where the template is defined. ``in_sight`` says which launches see the definition; the others wait
+    until it is known whether the source writes instantiations out.
+    """
+
+    def __init__(self, in_sight: Callable[[Launch], bool]) -> None:
+        self._in_sight = in_sight
+        self._waiting: list[Launch] = []
+        self.written_out: set[tuple[str, int]] = set()
         self.ops: dict[tuple[str, int], dict[str, None]] = {}
         self.instances: dict[tuple[str, int], set[str]] = {}
         self.reasons: dict[tuple[str, int], str] = {}
@@ -106,11 +115,34 @@ class _Gathered:
             key = (launch.kernel_at.file, launch.kernel_at.line)
             if op is not None:
                 self.ops.setdefault(key, {})[op] = None
-            self.instances.setdefault(key, set()).update(launch.instances)
-            self.axes.setdefault(key, JoinedAxes()).add(launch.axes)
-            self.units.setdefault(key, set()).add(tuple(step.file for step in launch.path))
-            if not launch.complete:
-                self.reasons.setdefault(key, launch.why_incomplete or "a part of the source that decides is missing")
+            if launch.instances != ("",) and not self._in_sight(launch):
+                self._waiting.append(launch)
+            else:
+                self._enter(key, launch)
+
+    def settle(self) -> None:
+        """Enter the launches that wait and whose kernels no line of the source instantiates explicitly."""
+        for launch in self._waiting:
+            key = (launch.kernel_at.file, launch.kernel_at.line) if launch.kernel_at else ("", 0)
+            if key in self.written_out:
+                self.units.setdefault(key, set()).add((key[0],))
+            else:
+                self._enter(key, launch)
+
+    def _enter(self, key: tuple[str, int], launch: Launch) -> None:
+        self.instances.setdefault(key, set()).update(launch.instances)
+        self.axes.setdefault(key, JoinedAxes()).add(launch.axes)
+        self.units.setdefault(key, set()).add(tuple(step.file for step in launch.path))
+        if not launch.complete:
+            self.reasons.setdefault(key, launch.why_incomplete or "a part of the source that decides is missing")
+
+
+def _in_sight(workbench: Workbench, launch: Launch) -> bool:
+    """Whether a unit that compiles a launch sees the kernel's definition, and not its declaration alone."""
+    index, kernel = workbench.index, launch.kernel_at
+    if kernel is None or kernel.file in index.closure(launch.file):
+        return True
+    return any(launch.file in index.closure(unit) and kernel.file in index.closure(unit) for unit in index.paths)
 
 
 def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered) -> None:
@@ -121,6 +153,7 @@ def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered) -> 
         function = made.candidate.function
         key = (made.candidate.path, function.line)
         if "global" in function.flags:
+            gathered.written_out.add(key)
             if made.reason is None:
                 gathered.instances.setdefault(key, set()).add(made.text)
                 named = ((n, text, made.origin) for n, text in enumerate(split_arguments(made.text)))

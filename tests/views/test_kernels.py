@@ -1,0 +1,67 @@
+"""Which instances count: those that are compiled where a template is defined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from opwalker import pipeline
+from opwalker.model.walk import KernelEntry
+
+DECLARED = "template <typename T, int N> __global__ void scale_kernel(T* rows);\n"
+DEFINED = """
+#include "kernels.cuh"
+template <typename T, int N> __global__ void scale_kernel(T* rows) { rows[threadIdx.x] *= N; }
+"""
+WRITTEN_OUT = """
+template __global__ void scale_kernel<float, 4>(float*);
+template __global__ void scale_kernel<double, 4>(double*);
+"""
+LAUNCHED = """
+#include <torch/library.h>
+#include "{header}"
+template <typename T, int N> void launch(T* rows) {{
+  switch (N) {{
+    case 4: scale_kernel<T, N><<<1, 32>>>(rows); break;
+    case 8: break;
+  }}
+}}
+template void launch<float, 4>(float*);
+template void launch<float, 8>(float*);
+void scale(at::Tensor& rows) {{ launch<float, 4>(rows.data_ptr<float>()); launch<float, 8>(rows.data_ptr<float>()); }}
+TORCH_LIBRARY(rowkit, m) {{ m.def("scale(Tensor! rows) -> ()", &scale); }}
+"""
+
+
+@pytest.fixture
+def scale_kernel(library: Callable[[Mapping[str, str]], Path], tmp_path: Path) -> Callable[..., KernelEntry]:
+    """The only kernel of a small tree."""
+
+    def read(**files: str) -> KernelEntry:
+        named = {"kernels.cuh": DECLARED, "kernels.cu": DEFINED}
+        named |= {name.replace("_", "."): text for name, text in files.items()}
+        options = pipeline.Options(source=str(library(named)), cache=tmp_path / "cache", jobs=1)
+        (kernel,) = pipeline.kernels(options).kernels
+        return kernel
+
+    return read
+
+
+def test_a_file_that_sees_a_declaration_compiles_no_instance(scale_kernel: Callable[..., KernelEntry]) -> None:
+    found = scale_kernel(kernels_cu=DEFINED + WRITTEN_OUT, ops_cu=LAUNCHED.format(header="kernels.cuh"))
+    assert found.ops == ("rowkit::scale",)
+    assert found.instances == ("double, 4", "float, 4")
+    assert found.complete
+
+
+def test_a_file_that_sees_the_definition_compiles_what_it_launches(scale_kernel: Callable[..., KernelEntry]) -> None:
+    found = scale_kernel(kernels_cu=DEFINED + WRITTEN_OUT, ops_cu=LAUNCHED.format(header="kernels.cu"))
+    assert found.instances == ("double, 4", "float, 4", "float, 8")
+
+
+def test_without_instantiations_a_launch_counts_wherever_it_stands(scale_kernel: Callable[..., KernelEntry]) -> None:
+    """An include that cannot be found must not lose what is launched."""
+    found = scale_kernel(ops_cu=LAUNCHED.format(header="kernels.cuh"))
+    assert found.instances == ("float, 4", "float, 8")
