@@ -86,6 +86,18 @@ class Body:
         """The line of a position in a file that holds part of this body."""
         return self._files.view(path).blanked.line(position)
 
+    def condition_at(self, offset: int) -> tuple[str, ...]:
+        """The preprocessor conditions that the text at an offset stands under and its function does not."""
+        path, position, _ = self.expanded.origin(offset)
+        if path == KNOWN:
+            return ()
+        conditionals = self._files.view(path).conditionals
+        terms = conditionals.conditions[conditionals.at(position)]
+        if self.function is None or path != self.path:
+            return terms if path == self.path else ()
+        own = conditionals.conditions[conditionals.at(self.function.offset)]
+        return terms[len(own) :] if terms[: len(own)] == own else terms
+
     def code(self, path: str) -> str:
         """The text of a file that holds part of this body, comments blanked; of bundled macros, nothing."""
         return self._files.view(path).blanked.code if path != KNOWN else ""
@@ -146,12 +158,14 @@ class Bodies:
         self.files = files
         self._preprocessor = preprocessor
         self._device_preprocessor = device_preprocessor or preprocessor
-        self._bodies: dict[tuple[str, int, str], Body] = {}
+        self._bodies: dict[tuple[str, int, str, bool], Body] = {}
 
-    def of(self, candidate: Candidate, root: str) -> Body:
-        """The body of a function as the unit that begins at ``root`` reads it."""
+    def of(self, candidate: Candidate, root: str, device: bool = False) -> Body:
+        """The body of a function as the unit that begins at ``root`` reads it; ``device`` says that it is device
+        code though its head may not show it (``__device__`` may stand in a macro)."""
         function = candidate.function
-        return self.span(candidate.path, function.body_start, function.body_end, root, function, function.scope)
+        span = function.body_start, function.body_end
+        return self.span(candidate.path, *span, root, function, function.scope, device)
 
     def expand(self, path: str, text: str, offset: int) -> str:
         """A piece of a file's text with its macros expanded, as device code reads it."""
@@ -172,15 +186,22 @@ class Bodies:
         return out
 
     def span(
-        self, path: str, start: int, end: int, root: str, function: Function | None, scope: tuple[str, ...]
+        self,
+        path: str,
+        start: int,
+        end: int,
+        root: str,
+        function: Function | None,
+        scope: tuple[str, ...],
+        device: bool = False,
     ) -> Body:
         """The body in ``[start, end)`` of a file, braces included."""
-        key = (path, start, root)
+        on_device = device or (function is not None and ("global" in function.flags or "device" in function.flags))
+        key = (path, start, root, on_device)
         found = self._bodies.get(key)
         if found is None:
             if len(self._bodies) >= MAX_BODIES:
                 self._bodies.clear()
-            on_device = function is not None and ("global" in function.flags or "device" in function.flags)
             reader = self._device_preprocessor if on_device else self._preprocessor
             expanded = reader.span(path, start, end, root)
             found = Body(path, root, function, expanded, read_body(expanded.text), self.files, scope)

@@ -86,7 +86,7 @@ class DeviceCalls:
         if candidate is None or candidate.function is reader.body.function:
             return None
         function = candidate.function
-        body = self._unit.bodies.of(candidate, reader.body.root)
+        body = self._unit.bodies.of(candidate, reader.body.root, device=True)
         bound: dict[str, Value] = {}
         kinds = template_parameters(function.template)
         given = [template[a:b].strip() for a, b in split_commas(template)] if template else []

@@ -78,6 +78,8 @@ class Unit:
         self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)
         self.tools = Tools(index, self.resolver, self.bodies.expand)
         self._index = index
+        #: What a view keeps with the unit, by its own name.
+        self.kept: dict[str, Any] = {}
 
     def follower(self) -> Follower:
         """A fresh follower for one entry point."""

@@ -4,16 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opwalker.model.places import Span
+
 
 @dataclass(frozen=True, slots=True)
 class SyncPoint:
-    """A point where threads, streams or devices wait for each other, and what it protects."""
+    """A point where threads, streams or devices wait for each other, and what it protects as far as the code shows it.
+
+    ``text`` is what stands there (an instruction, a call), ``means`` the same in words; ``order`` and ``scope`` its
+    memory order and who sees it. ``function`` holds it, ``kernels`` reach it. ``flag`` is the address that it touches,
+    ``member`` the structure's member that this is in, ``value`` what is stored; ``spins`` says that a loop waits here.
+    ``under`` are compile-time branches around it, ``condition`` its preprocessor condition. Where a function of the
+    tree holds the instruction (``through``), ``at`` is where it stands and ``line`` where that function is called.
+    """
 
     kind: str
     text: str
     protects: str | None
     file: str
     line: int
+    means: str | None = None
+    order: str | None = None
+    scope: str | None = None
+    function: str | None = None
+    flag: str | None = None
+    member: str | None = None
+    value: str | None = None
+    spins: bool = False
+    under: tuple[str, ...] = ()
+    condition: str | None = None
+    through: str | None = None
+    at: Span | None = None
+    kernels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

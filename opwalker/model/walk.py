@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from opwalker.model.axis import Axis, AxisGiven, AxisOrigin
 from opwalker.model.clang import ClangReport
+from opwalker.model.flags import FlagMember, FlagStruct
 from opwalker.model.host import (
     CheckFact,
     ContiguousFact,
@@ -87,6 +88,8 @@ __all__ = [
     "DispatchFailure",
     "DispatchRow",
     "Entry",
+    "FlagMember",
+    "FlagStruct",
     "Gap",
     "GlobalFact",
     "GuardFact",
@@ -160,7 +163,7 @@ class Implementation:
 @dataclass(frozen=True, slots=True)
 class Walk:
     """The whole path of one op. Where what is walked is no op, ``op`` is None and ``entry`` stands in for it.
-    ``clang`` is set where a second opinion was asked for."""
+    ``clang`` is set where a second opinion was asked for; ``flags`` are structures whose members synchronise."""
 
     format: int = field(default=1, kw_only=True)
     source: SourceInfo
@@ -175,6 +178,7 @@ class Walk:
     notes: tuple[str, ...] = ()
     entry: Entry | None = None
     clang: ClangReport | None = None
+    flags: tuple[FlagStruct, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

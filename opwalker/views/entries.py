@@ -13,6 +13,7 @@ from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import ClassDef, Function
 from opwalker.model.reading import Entry
 from opwalker.model.walk import Gap, Implementation, Ownership, SourceInfo, Walk
+from opwalker.views.device_functions import DeviceReader
 from opwalker.views.kernel import read_kernel
 from opwalker.views.ops import shown_condition
 from opwalker.views.walk import WalkView, joined_ownership
@@ -148,8 +149,13 @@ class EntryView:
         shown = {(k.file, k.line) for made in implementations for k in made.kernels}
         alone = [k for k in kernels if (k.path, k.function.line) not in shown]
         if alone:
-            read = tuple(read_kernel(self._workbench, unit, k.path, k.function, k.path) for k in alone)
+            device = DeviceReader.of(self._workbench, unit)
+            readings = [device.kernel(kernel, kernel.path) for kernel in alone]
+            read = tuple(read_kernel(self._workbench, unit, one, one.candidate.path) for one in readings)
+            for one in readings:
+                self._walks.sync.kernel(one)
             implementations.append(Implementation(None, "matched", None, kernels=read))
+        points, flags = self._walks.sync.found()
         return Walk(
             source=self._source,
             op=None,
@@ -157,6 +163,8 @@ class EntryView:
             ownership=owned,
             gaps=tuple(gaps),
             entry=entry,
+            synchronisation=points,
+            flags=flags,
         )
 
 

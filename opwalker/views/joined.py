@@ -13,6 +13,7 @@ from typing import Protocol
 from opwalker.link.python_attach import PythonRegistrations, attach
 from opwalker.model.walk import (
     Argument,
+    FlagStruct,
     Gap,
     Host,
     Implementation,
@@ -22,6 +23,7 @@ from opwalker.model.walk import (
     PythonRef,
     SourceInfo,
     Span,
+    SyncPoint,
     Terminal,
     Walk,
 )
@@ -109,6 +111,8 @@ class NativeSide:
     gaps: tuple[Gap, ...]
     ownership: Ownership
     absent: str | None = None
+    synchronisation: tuple[SyncPoint, ...] = ()
+    flags: tuple[FlagStruct, ...] = ()
 
 
 def joined_walk(
@@ -138,6 +142,8 @@ def joined_walk(
         ownership=native.ownership,
         gaps=tuple(gaps),
         notes=tuple(notes),
+        synchronisation=native.synchronisation,
+        flags=native.flags,
     )
 
 

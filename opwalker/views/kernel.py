@@ -11,9 +11,9 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.facts.cpp_brackets import split_commas
-from opwalker.model.cpp import Function
 from opwalker.model.layout import LayoutFact
 from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
+from opwalker.views.device_functions import Reading
 from opwalker.views.index_host import documented_shapes
 from opwalker.views.index_layout import LayoutReader, Passed
 from opwalker.views.ops import shown_condition
@@ -34,12 +34,10 @@ _VECTOR = re.compile(
 _SHARED = re.compile(r"\b__shared__\b")
 
 
-def read_kernel(
-    workbench: Workbench, unit: Unit, path: str, function: Function, root: str, passed: Passed | None = None
-) -> Kernel:
+def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, passed: Passed | None = None) -> Kernel:
     """The facts of one kernel, read in the unit that launches it; ``passed`` is what its launch is known to pass."""
-    candidate = Candidate(path, function)
-    body = unit.bodies.of(candidate, root)
+    candidate, body = reading.candidate, reading.body
+    path, function = candidate.path, candidate.function
     shapes = ShapeReader(workbench.files.view(path))
     parameters = tuple(
         ParameterFact(p.name, p.type, None, *shapes.of_parameter(path, function, number))

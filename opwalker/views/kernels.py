@@ -27,7 +27,7 @@ def list_kernels(
     progress: Callable[[int, int, str], None] | None = None,
 ) -> KernelsResult:
     """All kernels (or those of one op), in path and line order."""
-    view = WalkView(workbench, source)
+    view = WalkView(workbench, source, kernels=False)
     gathered = _Gathered(lambda launch: only is not None or _in_sight(workbench, launch))
     gaps: dict[Gap, None] = {}
     chosen = [only] if only is not None else list(ops)

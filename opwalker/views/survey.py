@@ -20,7 +20,7 @@ def survey(
     progress: Callable[[int, int | None, str], None] | None = None,
 ) -> Survey:
     """The survey of ``ops``, for the build that the workbench reads."""
-    view = WalkView(workbench, source)
+    view = WalkView(workbench, source, kernels=False)
     out = []
     for number, op in enumerate(ops):
         if progress:

@@ -32,6 +32,7 @@ from opwalker.model.walk import (
 )
 from opwalker.views.axes import axes_of
 from opwalker.views.branching import branchings
+from opwalker.views.device_functions import DeviceReader
 from opwalker.views.dispatch import dispatches
 from opwalker.views.helpers import helpers_of, on_way
 from opwalker.views.host import body_facts, read_host
@@ -43,6 +44,7 @@ from opwalker.views.ops import build_for, hosts_of, shown_condition, without_bod
 from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
 from opwalker.views.shapes import NO_WRAPPER
+from opwalker.views.sync import WalkSync
 from opwalker.views.way import Way
 from opwalker.views.wrapper_shapes import wrappers_say
 
@@ -50,9 +52,12 @@ from opwalker.views.wrapper_shapes import wrappers_say
 class WalkView:
     """Walks ops of one tree."""
 
-    def __init__(self, workbench: Workbench, source: SourceInfo) -> None:
+    def __init__(self, workbench: Workbench, source: SourceInfo, kernels: bool = True) -> None:
         self._workbench = workbench
         self._source = source
+        #: Whether kernels are read, or only which ones are launched.
+        self._kernels = kernels
+        self.sync = WalkSync(workbench)
         #: Functions that any walk so far has entered, by file and place.
         self.entered: set[tuple[str, int]] = set()
 
@@ -69,6 +74,7 @@ class WalkView:
         implementations: list[Implementation] = []
         owned = Ownership()
         absent: str | None = None
+        self.sync = WalkSync(self._workbench)
         for binding in bindings:
             builds = self._workbench.builds_at(binding.path, binding.condition)
             if build is not None and builds is not None and build not in builds:
@@ -78,7 +84,7 @@ class WalkView:
                 implementations.append(implementation)
                 gaps.update(dict.fromkeys(found))
                 owned = joined_ownership(owned, held)
-        return NativeSide(tuple(dict.fromkeys(implementations)), tuple(gaps), owned, absent)
+        return NativeSide(tuple(dict.fromkeys(implementations)), tuple(gaps), owned, absent, *self.sync.found())
 
     def _implementations(
         self, op: Op, binding: Binding, wrapper: Mapping[str, ShapeSource]
@@ -170,20 +176,7 @@ class WalkView:
             for site in reach.launches
             for launch in self._launches(site)
         ]
-        join = LaunchJoin(self._workbench, way, base.host.parameters if base.host else ())
-        kernels: dict[tuple[str, int], Kernel] = {}
-        for site in reach.launches:
-            for reference in site.kernels:
-                key = (reference.path, reference.function.offset)
-                if key not in kernels:
-                    kernels[key] = read_kernel(
-                        self._workbench,
-                        unit,
-                        reference.path,
-                        reference.function,
-                        self._root_of(reference.path, site.steps[-1].file),
-                        join.passed(site, reference.function),
-                    )
+        kernels = self._read_kernels(unit, reach, way, base.host) if self._kernels else ()
         terminals = list(reach.terminals)
         if launches or any(not is_allocation(t) for t in terminals):
             # An allocation is no end of a path that goes on; ownership lists it.
@@ -195,9 +188,28 @@ class WalkView:
             base,
             dispatch=dispatch,
             launches=tuple(launches),
-            kernels=tuple(kernels.values()),
+            kernels=kernels,
             terminals=tuple(terminals),
         )
+
+    def _read_kernels(self, unit: Unit, reach: Reach, way: Way, host: Host | None) -> tuple[Kernel, ...]:
+        """The kernels of an implementation, each with what its first launch passes."""
+        join = LaunchJoin(self._workbench, way, host.parameters if host else ())
+        device = DeviceReader.of(self._workbench, unit)
+        self.sync.host(way.host.body)
+        for path, function, _ in reach.functions:
+            self.sync.host(way.body_of(path, function))
+        kernels: dict[tuple[str, int], Kernel] = {}
+        for site in reach.launches:
+            for reference in site.kernels:
+                candidate = Candidate(reference.path, reference.function)
+                if candidate.key not in kernels:
+                    root = self._root_of(reference.path, site.steps[-1].file)
+                    reading = device.kernel(candidate, root)
+                    self.sync.kernel(reading)
+                    passed = join.passed(site, reference.function)
+                    kernels[candidate.key] = read_kernel(self._workbench, unit, reading, root, passed)
+        return tuple(kernels.values())
 
     def _root_of(self, path: str, launcher: str) -> str:
         """The unit in which a kernel is read: that of the file that launches it, when it includes the kernel's."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from opwalker.expand.resolve import Candidate
 from opwalker.model.layout import LayoutFact
+from opwalker.views.device_functions import DeviceReader
 from opwalker.views.kernel import read_kernel
 from tests.trees import tree
 from tests.views.miniatures import implementation
@@ -15,7 +17,8 @@ def layouts(parameters: str, body: str, before: str = "") -> list[LayoutFact]:
     text = f"{before}\ntemplate <typename T, int WIDTH>\n__global__ void k({parameters}) {{\n{body}\n}}\n"
     bench = tree({"k.cu": text})
     ((path, function),) = bench.index.functions("k")
-    return list(read_kernel(bench, bench.unit(), path, function, path).layouts)
+    reading = DeviceReader.of(bench, bench.unit()).kernel(Candidate(path, function), path)
+    return list(read_kernel(bench, bench.unit(), reading, path).layouts)
 
 
 def only(parameters: str, body: str, before: str = "") -> LayoutFact:

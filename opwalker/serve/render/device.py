@@ -10,6 +10,7 @@ from opwalker.serve.render.axes import axis_rows
 from opwalker.serve.render.host import none_found, parameter_row
 from opwalker.serve.render.launch import also_group, configuration_groups, under_group
 from opwalker.serve.render.page import Group, Row, Spans, Step
+from opwalker.serve.render.sync import detail
 from opwalker.serve.render.words import Reading, at, certainty, line_mark, listed, place, titled, under
 
 
@@ -106,7 +107,7 @@ def _layout(fact: LayoutFact) -> list[Row]:
     index = ", ".join(f"{part.dim}: {part.value}" for part in fact.coordinates if part.value != "0")
     details = [("index", index or fact.computed), ("under", fact.under), ("width", fact.width)]
     details += [("given", "; ".join(fact.given)), ("requires", "; ".join(fact.requires))]
-    rows += [Row((((label, "label"),), ((text, ""),)), indent=2) for label, text in details if text]
+    rows += [detail(label, ((text, ""),)) for label, text in details if text]
     return rows
 
 

@@ -79,25 +79,27 @@ def _parts(result: DiffResult) -> Iterator[tuple[str, list[_Line]]]:
     ops, kernels = result.ops, result.kernels
     yield f"Ops removed ({len(ops.removed)})", [_Line("!", op.name, op.schema or "") for op in ops.removed]
     yield f"Ops added ({len(ops.added)})", [_Line("+", op.name, op.schema or "") for op in ops.added]
-    yield f"Ops moved ({len(ops.moved)})", [
-        _Line("!" if m.breaking else "~", m.name, _moved(m.name, m.to, m.old_file, m.new_file)) for m in ops.moved
-    ]
+    yield (
+        f"Ops moved ({len(ops.moved)})",
+        [_Line("!" if m.breaking else "~", m.name, _moved(m.name, m.to, m.old_file, m.new_file)) for m in ops.moved],
+    )
     yield f"Schemas changed ({len(ops.changed)})", [_schema(changed) for changed in ops.changed]
-    yield f"Dispatch keys changed ({len(ops.keys)})", [
-        _Line("!" if k.removed else "+", k.name, _signed(k.added, k.removed)) for k in ops.keys
-    ]
-    yield f"Kernels removed ({len(kernels.removed)})", [
-        _Line("-", k.name, ", ".join(k.files)) for k in kernels.removed
-    ]
+    yield (
+        f"Dispatch keys changed ({len(ops.keys)})",
+        [_Line("!" if k.removed else "+", k.name, _signed(k.added, k.removed)) for k in ops.keys],
+    )
+    yield f"Kernels removed ({len(kernels.removed)})", [_Line("-", k.name, ", ".join(k.files)) for k in kernels.removed]
     yield f"Kernels added ({len(kernels.added)})", [_Line("+", k.name, ", ".join(k.files)) for k in kernels.added]
-    yield f"Kernels moved ({len(kernels.moved)})", [
-        _Line("~", k.name, f"{', '.join(k.old_files)} → {', '.join(k.new_files)}") for k in kernels.moved
-    ]
+    yield (
+        f"Kernels moved ({len(kernels.moved)})",
+        [_Line("~", k.name, f"{', '.join(k.old_files)} → {', '.join(k.new_files)}") for k in kernels.moved],
+    )
     yield f"Instances changed ({len(kernels.instances)})", [_instances(one) for one in kernels.instances]
     yield f"Launches changed ({len(result.launches)})", [_launch(one) for one in result.launches]
-    yield f"Documented shapes changed ({len(result.shapes)})", [
-        _Line("~", f"{s.op} {s.argument}", f"{s.old or 'none'} → {s.new or 'none'}") for s in result.shapes
-    ]
+    yield (
+        f"Documented shapes changed ({len(result.shapes)})",
+        [_Line("~", f"{s.op} {s.argument}", f"{s.old or 'none'} → {s.new or 'none'}") for s in result.shapes],
+    )
 
 
 def _moved(name: str, to: str, old_file: str | None, new_file: str | None) -> str:

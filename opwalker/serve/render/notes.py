@@ -144,7 +144,7 @@ def mermaid(diagram: Diagram) -> str:
 def _label(text: str) -> str:
     """A Mermaid label: its own entities stand for what would end it or be read as markup."""
     text = " ".join(text.split())
-    return "".join(f"#{ord(char)};" if char in "\"#;<>`{}|\\%&~" else char for char in text)
+    return "".join(f"#{ord(char)};" if char in '"#;<>`{}|\\%&~' else char for char in text)
 
 
 def _items(items: Sequence[Statement], depth: int, places) -> list[str]:

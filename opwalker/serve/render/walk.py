@@ -11,6 +11,7 @@ from opwalker.serve.render.owning import ownership_section
 from opwalker.serve.render.page import Page, Row, Section, Spans, Step
 from opwalker.serve.render.page import Span as Piece
 from opwalker.serve.render.schema import schema_spans, written
+from opwalker.serve.render.sync import sync_sections
 from opwalker.serve.render.words import Reading, at, certainty, gaps_section, listed, named, place, standing, titled
 
 
@@ -24,7 +25,7 @@ def walk_page(walk: Walk, reading: Reading) -> Page:
             *(_definition(walk.op, reading) if walk.op else ()),
             *_implementations(walk, ordered, reading),
             *ownership_section(walk.ownership),
-            *_synchronisation(walk),
+            *sync_sections(walk.synchronisation, walk.flags),
             *_patterns(walk),
             *(_fakes(walk.op) if walk.op else ()),
             *clang_section(walk.clang),
@@ -146,19 +147,6 @@ def _registered(one: Implementation, op: Op) -> OpImpl | None:
     return None
 
 
-def _synchronisation(walk: Walk) -> tuple[Section, ...]:
-    rows = tuple(
-        Row(
-            (
-                (place(point.file, point.line),),
-                ((point.kind, "step"),),
-                ((point.text, ""),),
-                (("protects ", "quiet"), (point.protects, "name")) if point.protects else (),
-            )
-        )
-        for point in walk.synchronisation
-    )
-    return (Section((("Synchronisation", "heading"),), rows=rows),) if rows else ()
 
 
 def _patterns(walk: Walk) -> tuple[Section, ...]:

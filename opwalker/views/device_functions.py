@@ -1,0 +1,212 @@
+"""A device function with the functions of the tree that it calls, read once: events, assembly, and where they lead.
+
+In: a kernel or device function and the unit it is read in. Out: ``Reading`` values. A call of a function that only
+touches what it is given (``st_flag(p, v)``) is an event of the caller: that is where the flag is named. Calls that fit
+several definitions are not followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.types import TypeReader
+from opwalker.expand.workbench import Unit, Workbench
+from opwalker.model.assembly import AsmFact
+from opwalker.model.body import CallFact
+from opwalker.notation.cpp_expression import Expr, changed, parse_expression, print_expression
+from opwalker.views.sync_events import Event, assembly_of, events_of, root_of, type_text, under_of
+
+#: Functions that one kernel's reading enters, and how deep its calls are followed.
+MAX_FUNCTIONS = 150
+MAX_DEPTH = 7
+#: A function that only passes an access on has few events.
+_FEW = 6
+#: Readings kept before they are let go.
+_MOST_KEPT = 400
+
+
+@dataclass
+class Reading:
+    """One function. ``events`` are its own and those of accessors it calls, in source order; ``calls`` are the other
+    functions of the tree that it calls, each with its call."""
+
+    candidate: Candidate
+    body: Body
+    events: list[Event] = field(default_factory=list)
+    calls: list[tuple[CallFact, Reading]] = field(default_factory=list)
+    assembly: list[AsmFact] = field(default_factory=list)
+    accessor: bool = False
+
+    @property
+    def name(self) -> str:
+        """The function's qualified name."""
+        return self.candidate.function.qualified_name
+
+    def all(self) -> Iterator[Reading]:
+        """The function and all below it, each once, callers first."""
+        seen: set[tuple[str, int]] = set()
+        pending = [self]
+        while pending:
+            one = pending.pop(0)
+            if one.candidate.key not in seen:
+                seen.add(one.candidate.key)
+                yield one
+                pending += [inner for _, inner in one.calls]
+
+
+class DeviceReader:
+    """Reads device functions of one unit, each once."""
+
+    def __init__(self, workbench: Workbench, unit: Unit) -> None:
+        self._workbench = workbench
+        self._unit = unit
+        self._types = TypeReader(workbench.index)
+        self._readings: dict[tuple[str, int, str], Reading] = {}
+        self._busy: set[tuple[str, int, str]] = set()
+        self._left = MAX_FUNCTIONS
+
+    @classmethod
+    def of(cls, workbench: Workbench, unit: Unit) -> DeviceReader:
+        """The reader of a unit: what it has read is kept with the unit."""
+        return unit.kept.setdefault("device", cls(workbench, unit))
+
+    def kernel(self, candidate: Candidate, root: str) -> Reading:
+        """A kernel, or any function that is a start."""
+        self._left = MAX_FUNCTIONS
+        if len(self._readings) > _MOST_KEPT:
+            self._readings.clear()
+        return self._read(candidate, root, 0)
+
+    def _read(self, candidate: Candidate, root: str, depth: int) -> Reading:
+        key = (*candidate.key, root)
+        found = self._readings.get(key)
+        if found is not None:
+            return found
+        body = self._unit.bodies.of(candidate, root, device=True)
+        reading = Reading(candidate, body)
+        self._busy.add(key)
+        reading.events = events_of(body)
+        reading.assembly = assembly_of(body, candidate.function.qualified_name)
+        for call in body.facts.calls:
+            inner = self._called(call, body, root, depth)
+            if inner is None:
+                continue
+            reading.calls.append((call, inner))
+            if inner.accessor:
+                reading.events += _lifted(inner, call, body)
+        reading.events.sort(key=lambda event: event.start)
+        reading.accessor = _is_accessor(reading)
+        self._busy.discard(key)
+        self._readings[key] = reading
+        return reading
+
+    def _called(self, call: CallFact, body: Body, root: str, depth: int) -> Reading | None:
+        candidate = self.candidate(call, body)
+        if candidate is None or self._left <= 0 or depth >= MAX_DEPTH:
+            return None
+        inner_root = root if candidate.path in self._workbench.index.closure(root) else candidate.path
+        if (*candidate.key, inner_root) in self._busy:
+            return None
+        if (*candidate.key, inner_root) not in self._readings:
+            self._left -= 1
+        return self._read(candidate, inner_root, depth + 1)
+
+    def candidate(self, call: CallFact, body: Body) -> Candidate | None:
+        """The only definition that a call can mean."""
+        names = self._workbench.index.names_of_kind("function")
+        if call.simple not in names:
+            return None
+        context = Context(body.path, body.root, body.context.scope, body.context.usings, body.context.aliases)
+        if call.receiver is None:
+            if call.simple in body.locals:
+                return None
+            found = self._unit.resolver.function(call.name, context, len(call.arguments), kernel=False)
+        else:
+            kind = type_text(body, body.text(call.receiver), call.start)
+            owner = self._types.class_name(kind, context) if kind else None
+            if owner is None:
+                return None
+            found = self._unit.resolver.method(call.simple, owner, context, len(call.arguments))
+        return found.candidates[0] if len(found.candidates) == 1 and not found.loose else None
+
+
+def _is_accessor(reading: Reading) -> bool:
+    """Whether a function only touches memory that it is given the address of."""
+    function = reading.candidate.function
+    if "global" in function.flags or not 0 < len(reading.events) <= _FEW:
+        return False
+    names = {p.name for p in function.parameters}
+    addressed = [e for e in reading.events if e.address is not None]
+    if not addressed or any(e.kind.endswith("barrier") or e.kind == "barrier" for e in reading.events):
+        return False
+    return all(_root_parameter(reading.body, e) in names for e in addressed) and not any(
+        not inner.accessor and inner.events for _, inner in reading.calls
+    )
+
+
+def _root_parameter(body: Body, event: Event) -> str | None:
+    """The parameter that an event's address begins with, through locals that hold it."""
+    text = event.address or ""
+    for _ in range(3):
+        root = root_of(text)
+        held = body.locals_at(root, event.start) if root else []
+        values = [f for f in held if f.value is not None]
+        if not values:
+            return root
+        text = _argument(body.text(values[-1].value))
+    return None
+
+
+def _argument(text: str) -> str:
+    """The address that is turned into another form: ``__cvta_generic_to_shared(p)`` is about ``p``."""
+    expr = parse_expression(text)
+    while expr.kind == "call" and len(expr.parts) == 2:
+        expr = expr.parts[1]
+    while expr.kind == "cast":
+        expr = expr.parts[0]
+        if expr.kind == "call" and len(expr.parts) == 2:
+            expr = expr.parts[1]
+    return print_expression(expr)
+
+
+def _lifted(inner: Reading, call: CallFact, body: Body) -> Iterator[Event]:
+    """An accessor's events as those of its caller, in terms of what it passes."""
+    given = {
+        p.name: parse_expression(body.text(span))
+        for p, span in zip(inner.candidate.function.parameters, call.arguments, strict=False)
+    }
+
+    def put(text: str | None, event: Event) -> str | None:
+        if text is None:
+            return None
+        expr = parse_expression(text)
+        if expr.kind == "name" and expr.text not in given:
+            root = _root_parameter(inner.body, event)
+            expr = Expr("name", root) if root is not None else expr
+        return print_expression(changed(expr, lambda n: given.get(n.text) if n.kind == "name" else None))
+
+    spins = any(
+        loop.condition is not None and loop.condition[0] <= call.start < loop.condition[1]
+        for loop in body.accesses.loops
+    )
+    for number, event in enumerate(inner.events):
+        yield replace(
+            event,
+            address=put(event.address, event),
+            value=put(event.value, event),
+            start=call.start + number,
+            line=body.use_line(call.start),
+            under=(*under_of(body, call.start), *event.under),
+            spins=spins or event.spins,
+            at=event.at or (inner.candidate.path, event.line),
+            through=event.through or inner.name,
+        )
+
+
+def words_in(text: str) -> set[str]:
+    """The identifiers of a text."""
+    return set(re.findall(r"[A-Za-z_]\w*", text))

@@ -1,0 +1,192 @@
+"""Synchronisation points of a walk: flags with order and scope, barriers, locks, streams, and what each protects."""
+
+from __future__ import annotations
+
+from opwalker.model.walk import SyncPoint, Walk
+from opwalker.views.entries import EntryView
+from tests.trees import tree
+from tests.views.miniatures import SOURCE, line_of, walk_of
+
+FLAGS = """#include <torch/library.h>
+#define INLINE __device__ __forceinline__
+namespace mini {
+
+// One set of marks to begin with and one to end with:
+// a fast device may already be at the end.
+struct Marks {
+  alignas(128) unsigned begin[8];
+  alignas(128) unsigned finish[8];
+  alignas(64) unsigned round;  // counts up
+};
+
+static INLINE void put(unsigned* mark, unsigned v) {
+#if __CUDA_ARCH__ >= 700
+  asm volatile("st.release.sys.global.u32 [%1], %0;" ::"r"(v), "l"(mark));
+#else
+  asm volatile("membar.sys; st.volatile.global.u32 [%1], %0;" ::"r"(v), "l"(mark));
+#endif
+}
+static INLINE unsigned get(unsigned* mark) {
+  unsigned v;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(mark));
+  return v;
+}
+static INLINE void put_plain(unsigned* mark, unsigned v) {
+  asm volatile("st.volatile.global.u32 [%1], %0;" ::"r"(v), "l"(mark));
+}
+
+template <bool last = false>
+INLINE void meet(Marks** all, Marks* own, int rank) {
+  unsigned round = own->round + 1;
+  if (threadIdx.x < 8) {
+    auto there = &all[threadIdx.x]->finish[rank];
+    if constexpr (!last) {
+      put(there, round);
+      while (get(&own->finish[threadIdx.x]) != round);
+    } else {
+      put_plain(there, round);
+    }
+  }
+  __syncthreads();
+  own->round = round;
+}
+
+template <typename T>
+__global__ void gather_kernel(T* out, const T* in, T* between, Marks** all, Marks* own, int rank, int n) {
+  __shared__ float scale;
+  if (threadIdx.x == 0) scale = 2.f;
+  __syncthreads();
+  for (int i = threadIdx.x; i < n; i += blockDim.x) between[i] = in[i] * scale;
+  meet(all, own, rank);
+  for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = between[i];
+  meet<true>(all, own, rank);
+  atomicAdd(&own->begin[0], 1u);
+}
+
+}  // namespace mini
+
+void gather(torch::Tensor& out, torch::Tensor& in, int64_t n) {
+  static std::mutex guard;
+  std::lock_guard<std::mutex> held(guard);
+  buffers[n] = in.data_ptr();
+  mini::gather_kernel<float><<<1, 128, 0, stream>>>(out.data_ptr<float>(), in.data_ptr<float>(), tmp, all, own, 0, n);
+  cudaEventRecord(done, stream);
+  cudaStreamSynchronize(stream);
+}
+TORCH_LIBRARY(mini, ops) {
+  ops.def("gather(Tensor! out, Tensor input, int n) -> ()");
+  ops.impl("gather", torch::kCUDA, &gather);
+}
+"""
+
+
+def walked() -> Walk:
+    return walk_of(FLAGS, "mini::gather")
+
+
+def at(points: tuple[SyncPoint, ...], piece: str, kind: str | None = None) -> list[SyncPoint]:
+    line = line_of(FLAGS, piece)
+    return [p for p in points if p.line == line and kind in (None, p.kind)]
+
+
+def test_a_flag_store_is_named_where_the_flag_is() -> None:
+    kinds = {p.kind: p for p in at(walked().synchronisation, "put(there, round)")}
+    assert set(kinds) == {"release_store", "fence", "volatile_store"}
+    point = kinds["release_store"]
+    assert (point.text, point.order, point.scope) == ("st.release.sys.global.u32", "release", "system")
+    assert (point.flag, point.member) == ("&all[threadIdx.x]->finish[rank]", "mini::Marks::finish")
+    assert (point.through, point.at.line) == ("mini::put", line_of(FLAGS, '"st.release'))
+    assert (point.function, point.value) == ("mini::meet", "round = own->round + 1")
+    assert (point.under, point.condition) == (("!last",), "__CUDA_ARCH__ >= 700")
+    assert kinds["volatile_store"].condition == "!(__CUDA_ARCH__ >= 700)"
+    assert point.kernels == ("mini::gather_kernel",)
+
+
+def test_a_wait_for_a_flag_spins() -> None:
+    (point,) = at(walked().synchronisation, "while (get(")
+    assert (point.kind, point.spins, point.member) == ("acquire_load", True, "mini::Marks::finish")
+
+
+def test_order_says_which_side_it_protects() -> None:
+    points = walked().synchronisation
+    release = at(points, "put(there, round)", "release_store")[0]
+    assert release.protects == "in gather_kernel, before it: reads in, writes between"
+    (acquire,) = at(points, "while (get(")
+    assert acquire.protects == "in gather_kernel, after it: reads between, writes out"
+    (plain,) = at(points, "put_plain(there")
+    assert (plain.kind, plain.protects, plain.under) == ("volatile_store", None, ("last",))
+
+
+def test_a_function_of_flags_is_a_barrier_of_its_caller() -> None:
+    (first,) = at(walked().synchronisation, "meet(all, own, rank);")
+    assert (first.kind, first.scope, first.through) == ("flag_barrier", "system", "mini::meet")
+    assert first.protects == "before it: reads in, writes between; after it: reads between, writes out"
+
+
+def test_a_block_barrier_hands_shared_memory_over() -> None:
+    points = [p for p in walked().synchronisation if p.kind == "barrier" and p.function == "mini::gather_kernel"]
+    assert [(p.protects, p.scope) for p in points] == [("scale", "block")]
+
+
+def test_an_atomic_touches_its_member() -> None:
+    (point,) = at(walked().synchronisation, "atomicAdd(&own->begin")
+    assert (point.kind, point.order, point.scope, point.member) == ("atomic", "relaxed", "gpu", "mini::Marks::begin")
+
+
+def test_the_structure_of_flags() -> None:
+    (one,) = walked().flags
+    assert (one.name, one.line) == ("mini::Marks", line_of(FLAGS, "struct Marks"))
+    assert one.comment == "One set of marks to begin with and one to end with: a fast device may already be at the end."
+    assert [(m.name, m.alignment, m.comment) for m in one.members] == [
+        ("begin", 128, None),
+        ("finish", 128, None),
+        ("round", 64, "counts up"),
+    ]
+    finish = one.members[1]
+    assert finish.stored_in == ("mini::meet: release_store", "mini::meet: volatile_store")
+    assert finish.loaded_in == ("mini::meet: acquire_load",)
+
+
+def test_the_host_side_comes_first() -> None:
+    host = [p for p in walked().synchronisation if p.function == "gather"]
+    assert [p.kind for p in host] == ["lock", "event_record", "stream_sync"]
+    assert host[0].protects == "buffers"
+    assert walked().synchronisation[:3] == tuple(host)
+
+
+def test_a_kernel_by_itself_has_them_too() -> None:
+    found = EntryView(tree({"a.cu": FLAGS}), SOURCE).walk("mini::gather_kernel")
+    assert {"flag_barrier", "barrier", "release_store", "atomic"} <= {p.kind for p in found.synchronisation}
+    assert found.flags
+
+
+GROUPS = """#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void all_kernel(int* n, volatile int* flag, cuda::atomic<int, cuda::thread_scope_device>* count) {
+  auto grid = cg::this_grid();
+  grid.sync();
+  cg::this_thread_block().sync();
+  cuda::atomic_ref<int, cuda::thread_scope_system> ref(*n);
+  ref.store(1, cuda::memory_order_release);
+  while (*flag == 0);
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;");
+  __threadfence();
+}
+"""
+
+
+def test_groups_references_and_volatile_accesses() -> None:
+    found = EntryView(tree({"a.cu": GROUPS}), SOURCE).walk("all_kernel")
+    assert [(p.kind, p.scope, p.flag, p.spins) for p in found.synchronisation] == [
+        ("grid_barrier", "gpu", None, False),
+        ("barrier", "block", None, False),
+        ("release_store", "system", "*n", False),
+        ("volatile_load", None, "flag", True),
+        ("cluster_arrive", "cluster", None, False),
+        ("fence", "gpu", None, False),
+    ]
+
+
+def test_a_walk_without_any_says_nothing() -> None:
+    found = EntryView(tree({"a.cu": "__global__ void k(int* n) { n[0] = 1; }\n"}), SOURCE).walk("k")
+    assert (found.synchronisation, found.flags) == ((), ())
