@@ -20,6 +20,7 @@ from opwalker.model.cpp import Function, Invocation, Parameter
 from opwalker.model.source import SourceFile
 
 _EXPLICIT = re.compile(r"\btemplate\s+(?!<)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _WHOLE = re.compile(r"\)\s*(?:const\s*|noexcept\s*|override\s*)*\{")
 #: Text that the macros of one file may make, in characters.
 MAX_TEXT = 4_000_000
@@ -62,10 +63,22 @@ class _Reader:
         """Whether any definition of a macro looks like a kernel's head or a function: a cheap no for most of them."""
         if name not in self._index.names_of_kind("macro"):
             return False
-        bodies = [e.body for _, e in self._index.entries(name, ("macro",), lambda facts: facts.macros) if e.body]
         if self._instantiations:
-            return any(_EXPLICIT.search(body) for body in bodies)
-        return any("__global__" in body or _WHOLE.search(body) for body in bodies)
+            return self._may_instantiate(name, set())
+        return any("__global__" in body or _WHOLE.search(body) for body in self._bodies(name))
+
+    def _bodies(self, name: str) -> list[str]:
+        return [e.body for _, e in self._index.entries(name, ("macro",), lambda facts: facts.macros) if e.body]
+
+    def _may_instantiate(self, name: str, seen: set[str]) -> bool:
+        """Whether a macro, or one that its text uses, writes an explicit instantiation."""
+        seen.add(name)
+        bodies = self._bodies(name)
+        if any(_EXPLICIT.search(body) for body in bodies):
+            return True
+        macros = self._index.names_of_kind("macro")
+        used = {word for body in bodies for word in _WORD.findall(body) if word in macros} - seen
+        return any(word not in seen and self._may_instantiate(word, seen) for word in sorted(used))
 
     def file(self, path: str, names: set[str]) -> MadeFile:
         """What the uses of some macros make in one file."""

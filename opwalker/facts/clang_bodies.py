@@ -12,11 +12,11 @@ from typing import Any
 
 from opwalker.facts.clang_kinds import BREAK, CONTINUE, RECURSE, Kinds
 from opwalker.facts.clang_library import Places
-from opwalker.model.clang import ClangSymbol, ClangUse, ClangValue
+from opwalker.model.clang import ClangInstance, ClangSymbol, ClangUse, ClangValue
 
 #: Instances of templates that are looked into, of one template and in all; beyond, the unit is marked as cut.
-MOST_OF_ONE = 200
-MOST_INSTANCES = 6000
+MOST_OF_ONE = 1000
+MOST_INSTANCES = 20_000
 
 #: Candidates of one call that are kept.
 _MOST_CANDIDATES = 64
@@ -41,6 +41,10 @@ class Bodies:
         self.symbols: list[ClangSymbol] = []
         self.uses: dict[ClangUse, None] = {}
         self.values: dict[ClangValue, None] = {}
+        self.instances: dict[ClangInstance, None] = {}
+        self._kernels: dict[int, bool] = {}
+        self._on_device: dict[int, bool] = {}
+        self._texts: dict[str, str | None] = {}
         self.lambdas: dict[tuple[str, int], None] = {}
         self._pending: list[Any] = []
         self._instances: dict[int, int] = {}
@@ -51,12 +55,20 @@ class Bodies:
     def visit(self, cursor: Any, step: Step) -> None:
         """Calls ``step(child, parent)`` for the children of a cursor; it answers whether to go on below each."""
         unit = cursor._tu
+        faults: list[BaseException] = []
 
         def visitor(child: Any, parent: Any, _: Any) -> int:
             child._tu = unit
-            return step(child, parent)
+            try:
+                return step(child, parent)
+            except BaseException as error:
+                # Through the library's own frames no exception passes: it is taken around them.
+                faults.append(error)
+                return BREAK
 
         self._library.clang_visitChildren(cursor, self._callback(visitor), None)
+        if faults:
+            raise faults[0]
 
     def read_instances(self) -> None:
         """Reads the instances of templates that were met, and those that they ask for."""
@@ -84,6 +96,8 @@ class Bodies:
             target = cursor.referenced
             if target is not None and target._kind_id in kinds.functions:
                 self._use("name", cursor, (target,))
+            elif target is not None and target._kind_id in kinds.variables and self._holds_function(cursor.type):
+                self._applied("name", cursor, target)
         elif kind == kinds.candidates:
             self._overloads(cursor)
         elif kind == kinds.variable:
@@ -167,10 +181,12 @@ class Bodies:
         if not here:
             return
         found = tuple(dict.fromkeys(self._symbol(target) for target in targets))
-        if kind == "name" and not any(self.symbols[number].here for number in found):
+        if kind == "name" and not (through or any(self.symbols[number].here for number in found)):
             return
         start_handle, start = self._places.of(cursor.extent.start)
         start = start if start_handle == handle else line
+        if not dependent:
+            self._compiled(file, line, targets, found)
         end = max(line, self._places.of(cursor.extent.end)[1]) if kind == "call" else line
         name = targets[0].spelling if targets else cursor.spelling
         self.uses[ClangUse(kind, name, file, line, start, found, dependent, through, end)] = None
@@ -185,7 +201,7 @@ class Bodies:
 
     def _holds_function(self, kind: Any) -> bool:
         made = kind.get_canonical()
-        return made.kind in self._kinds.pointers and made.get_pointee().kind in self._kinds.function_types
+        return made._kind_id in self._kinds.pointers and made.get_pointee()._kind_id in self._kinds.function_types
 
     def _assignment(self, cursor: Any) -> None:
         left: list[Any] = []
@@ -233,6 +249,7 @@ class Bodies:
             self._numbered(names),
             self._numbered(one for one in calls if one is not None and one._kind_id in kinds.functions),
             tuple((where, number) for where, number, in_tree in places if in_tree),
+            max(line, self._places.of(cursor.extent.end)[1]),
         )
         if value.names or value.calls or value.variables:
             self.values[value] = None
@@ -268,8 +285,72 @@ class Bodies:
             self.symbols.append(made)
         self._by_usr[own] = number
         if pattern is not None and here and body is not None:
-            self._instance(number, body)
+            if number not in self._kernels:
+                children = self.kinds_of_children(body)
+                self._kernels[number] = self._kinds.global_ in children
+                self._on_device[number] = self._kinds.on_device(children)
+            if self._kernels[number]:
+                self._texts[own] = self._arguments(target, pattern)
+            if not self._on_device[number]:
+                self._instance(number, body)
         return number
+
+    def kinds_of_children(self, cursor: Any) -> set[int]:
+        """The kinds of what stands directly below a cursor: attributes, parameters, the body."""
+        found: set[int] = set()
+
+        def look(child: Any, _: Any) -> int:
+            found.add(child._kind_id)
+            return CONTINUE
+
+        self.visit(cursor, look)
+        return found
+
+    def _compiled(self, file: str, line: int, targets: tuple[Any, ...], numbers: tuple[int, ...]) -> None:
+        """Notes which instances of kernels a use compiles."""
+        if not any(self._kernels.get(number) for number in numbers):
+            return
+        for target in targets:
+            own = target.get_usr()
+            if own in self._texts:
+                self.instances[ClangInstance(file, line, self._by_usr[own], self._texts[own])] = None
+
+    def _arguments(self, target: Any, pattern: Any) -> str | None:
+        """The template arguments of an instance, in the spelling of ``Launch.instances``; None where one cannot be
+        spelt (a pack, a template)."""
+        kinds = self._kinds
+        parameters: list[Any] = []
+
+        def look(child: Any, _: Any) -> int:
+            if child._kind_id in kinds.parameters:
+                parameters.append(child.type.get_canonical())
+            return CONTINUE
+
+        self.visit(pattern, look)
+        count = target.get_num_template_arguments()
+        if count < 0 or count != len(parameters):
+            return None
+        parts: list[str] = []
+        for number, parameter in enumerate(parameters):
+            try:
+                kind = target.get_template_argument_kind(number)
+            except ValueError:  # a kind that the bindings have no word for, such as a pack
+                return None
+            if kind == kinds.type_argument:
+                parts.append(target.get_template_argument_type(number).get_canonical().spelling)
+            elif kind == kinds.integral_argument:
+                value = target.get_template_argument_value(number)
+                if parameter._kind_id in kinds.unsigned:
+                    value = target.get_template_argument_unsigned_value(number)
+                if parameter._kind_id == kinds.boolean:
+                    parts.append("true" if value else "false")
+                else:
+                    parts.append(
+                        f"({parameter.spelling}){value}" if parameter._kind_id == kinds.enumeration else str(value)
+                    )
+            else:
+                return None
+        return ", ".join(parts)
 
     def _stands_with(self, pattern: Any, file: str, line: int) -> bool:
         definition = pattern.get_definition()

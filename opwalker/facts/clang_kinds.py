@@ -18,6 +18,9 @@ class Kinds:
         def ids(*names: str) -> frozenset[int]:
             return frozenset(getattr(cindex.CursorKind, name).value for name in names)
 
+        def types(*names: str) -> frozenset[int]:
+            return frozenset(getattr(cindex.TypeKind, name).value for name in names)
+
         self.scopes = ids("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL")
         self.classes = ids("CLASS_DECL", "STRUCT_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION")
         self.functions = ids(
@@ -33,11 +36,21 @@ class Kinds:
         self.variables = ids("VAR_DECL", "PARM_DECL")
         self.binary = cindex.CursorKind.BINARY_OPERATOR.value
         self.returned = cindex.CursorKind.RETURN_STMT.value
-        self.pointers = (cindex.TypeKind.POINTER, cindex.TypeKind.LVALUEREFERENCE)
-        self.function_types = (cindex.TypeKind.FUNCTIONPROTO, cindex.TypeKind.FUNCTIONNOPROTO)
+        self.pointers = types("POINTER", "LVALUEREFERENCE")
+        self.function_types = types("FUNCTIONPROTO", "FUNCTIONNOPROTO")
         self.macro = cindex.CursorKind.MACRO_DEFINITION.value
         self.macro_use = cindex.CursorKind.MACRO_INSTANTIATION.value
         self.global_ = cindex.CursorKind.CUDAGLOBAL_ATTR.value
         self.device = cindex.CursorKind.CUDADEVICE_ATTR.value
         self.host = cindex.CursorKind.CUDAHOST_ATTR.value
+        self.parameters = ids("TEMPLATE_TYPE_PARAMETER", "TEMPLATE_NON_TYPE_PARAMETER", "TEMPLATE_TEMPLATE_PARAMETER")
+        self.type_argument = cindex.TemplateArgumentKind.TYPE
+        self.integral_argument = cindex.TemplateArgumentKind.INTEGRAL
+        self.enumeration = cindex.TypeKind.ENUM.value
+        self.boolean = cindex.TypeKind.BOOL.value
+        self.unsigned = types("UINT", "ULONG", "ULONGLONG")
         self.body = cindex.CursorKind.COMPOUND_STMT.value
+
+    def on_device(self, children: set[int]) -> bool:
+        """Whether a function is compiled for a device alone, by the kinds of its cursor's children."""
+        return self.global_ in children or (self.device in children and self.host not in children)

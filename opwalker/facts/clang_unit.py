@@ -98,17 +98,8 @@ class _Reader:
         return CONTINUE
 
     def _function(self, cursor: Any, file: str, line: int) -> None:
-        attributes: set[int] = set()
-        has_body = [False]
-
-        def look(child: Any, _: Any) -> int:
-            attributes.add(child._kind_id)
-            if child._kind_id == self._kinds.body:
-                has_body[0] = True
-            return CONTINUE
-
-        self._bodies.visit(cursor, look)
-        if not has_body[0]:
+        kinds = self._bodies.kinds_of_children(cursor)
+        if self._kinds.body not in kinds:
             return
         start = self._places.of(cursor.extent.start)[1]
         end = self._places.of(cursor.extent.end)[1]
@@ -116,10 +107,7 @@ class _Reader:
             self._bodies.qualified(cursor), cursor.get_usr(), file, line, min(start, line), max(end, line)
         )
         self._functions[file, line] = made
-        on_device = self._kinds.global_ in attributes or (
-            self._kinds.device in attributes and self._kinds.host not in attributes
-        )
-        if not on_device:
+        if not self._kinds.on_device(kinds):
             self._bodies.visit(cursor, self._bodies.inside)
 
     # -- macros -----------------------------------------------------------------------------------------------------
@@ -161,6 +149,7 @@ class _Reader:
             symbols=tuple(self._bodies.symbols),
             uses=tuple(self._bodies.uses),
             values=tuple(self._bodies.values),
+            instances=tuple(self._bodies.instances),
             macro_uses=tuple(self._macro_uses),
             macros=tuple(self._macros),
             lambdas=tuple(self._bodies.lambdas),

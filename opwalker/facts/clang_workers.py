@@ -25,6 +25,9 @@ from opwalker.model.clang import ClangUnit, UnitRequest
 #: Bounds of one unit. All of torch's headers take 12 seconds and 1.3 GB on a machine that has nothing else to do.
 LIMITS = Limits(seconds=240.0, memory=6 << 30)
 
+#: The longest message of a fault, in characters.
+_MESSAGE = 200
+
 #: How processes start; elsewhere forking is not safe.
 _START = "fork" if sys.platform == "linux" else "spawn"
 
@@ -90,6 +93,9 @@ def _serve(request: UnitRequest, limits: Limits, connection: Connection) -> None
         answer = _unread(request, f"needs more than {limits.memory >> 20} MiB to be read")
     except RecursionError:
         answer = _unread(request, "nested too deeply to be read")
+    except Exception as error:
+        # A fault of ours, and still one of this unit only.
+        answer = _unread(request, f"reading it failed with {type(error).__name__}: {error}"[:_MESSAGE])
     connection.send_bytes(msgspec.msgpack.encode(answer))
     connection.close()
     # Nothing that clang holds is worth being taken apart.

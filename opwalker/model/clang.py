@@ -50,6 +50,17 @@ class ClangSymbol:
 
 
 @dataclass(frozen=True, slots=True)
+class ClangInstance:
+    """An instance of a kernel that a place in the tree compiles: ``symbol`` indexes ``ClangUnit.symbols``, ``text`` is
+    its template arguments as ``Launch.instances`` has them; None where clang's interface does not tell one of them."""
+
+    file: str
+    line: int
+    symbol: int
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ClangFunction:
     """A definition in the tree: its qualified name, the line of the name, and the lines that it begins and ends on."""
 
@@ -89,7 +100,7 @@ class ClangValue:
 
     ``into`` is where the variable is declared, None for a return, which stands at ``file``/``line``. ``names`` are the
     functions named as values and ``calls`` those whose results are (both index ``ClangUnit.symbols``), ``variables``
-    the places of variables that are read.
+    the places of variables that are read. Up to ``end_line``, what a lambda returns goes the same way.
     """
 
     into: tuple[str, int] | None
@@ -98,6 +109,7 @@ class ClangValue:
     names: tuple[int, ...] = ()
     calls: tuple[int, ...] = ()
     variables: tuple[tuple[str, int], ...] = ()
+    end_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +148,7 @@ class ClangUnit:
     symbols: tuple[ClangSymbol, ...] = ()
     uses: tuple[ClangUse, ...] = ()
     values: tuple[ClangValue, ...] = ()
+    instances: tuple[ClangInstance, ...] = ()
     macro_uses: tuple[ClangMacroUse, ...] = ()
     macros: tuple[ClangMacro, ...] = ()
     lambdas: tuple[tuple[str, int], ...] = ()
@@ -166,8 +179,9 @@ class UnitReport:
 class ClangEdge:
     """One edge of a walk and what clang says of it.
 
-    ``kind`` is ``registration``, ``call``, ``launch`` or ``dispatch``; ``what`` names its two ends; ``at`` is where it
-    stands. ``says`` is what clang finds there instead, or why it cannot tell; ``found_at`` where that is.
+    ``kind`` is ``registration``, ``call``, ``launch``, ``instances`` or ``dispatch``; ``what`` names its two ends;
+    ``at`` is where it stands. ``says`` is what clang finds there instead, or why it cannot tell; ``found_at`` where
+    that is.
     """
 
     kind: str

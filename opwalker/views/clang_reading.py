@@ -5,6 +5,7 @@ In: ``ClangUnit`` facts. Out: ``ClangReading``. Nothing is judged here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from opwalker.model.clang import (
@@ -31,6 +32,7 @@ class ClangReading:
     def __init__(self, units: Sequence[ClangUnit]) -> None:
         self._uses: dict[tuple[str, int], dict[Row, None]] = {}
         self._calls: dict[str, set[tuple[int, int]]] = {}
+        self._compiled: dict[tuple[str, int], set[tuple[ClangSymbol, str | None]]] = {}
         self._functions: dict[str, dict[ClangFunction, None]] = {}
         self._by_usr: dict[str, dict[ClangFunction, None]] = {}
         self.macro_uses: dict[tuple[str, int], dict[ClangMacroUse, None]] = {}
@@ -50,6 +52,9 @@ class ClangReading:
             row = (use, tuple(unit.symbols[number] for number in use.targets))
             for line in {use.line, use.start_line}:
                 self._uses.setdefault((use.file, line), {})[row] = None
+        for one in unit.instances:
+            row = (unit.symbols[one.symbol], one.text)
+            self._compiled.setdefault((one.file, one.line), set()).add(row)
         for value in unit.values:
             row = (value, unit.symbols)
             if value.into is None:
@@ -98,6 +103,15 @@ class ClangReading:
             file
         )
 
+    def instances(self, file: str, first: int, last: int, wanted: ClangFunction) -> set[str | None]:
+        """The instances of a kernel that some lines compile, None among them for those that clang does not spell."""
+        rows = (row for line in range(first, last + 1) for row in self._compiled.get((file, line), ()))
+        return {text for symbol, text in rows if means(symbol, wanted)}
+
+    def faulty(self, file: str, first: int, last: int) -> bool:
+        """Whether clang has an error on one of some lines."""
+        return not self._errors.get(file, set()).isdisjoint(range(first, last + 1))
+
     def in_one_call(self, file: str, first: int, last: int) -> bool:
         """Whether two lines belong to one call."""
         return first == last or any(start <= first and last <= end for start, end in self._calls.get(file, ()))
@@ -128,14 +142,28 @@ class ClangReading:
         if variable in seen:
             return False
         seen.add(variable)
-        if any(self._comes(value, symbols, wanted, before, seen) for value, symbols in self._into.get(variable, ())):
-            return True
+        for value, symbols in self._into.get(variable, ()):
+            if self._comes(value, symbols, wanted, before, seen):
+                return True
+            for one, its_symbols in self._returned.get(value.file, ()):
+                inside = value.line <= one.line <= value.end_line
+                if inside and self._comes(one, its_symbols, wanted, before, seen):
+                    return True
         holder = next(
             (f for f in self._functions.get(variable[0], ()) if f.start_line <= variable[1] <= f.end_line), None
         )
         if before is None or holder is None or variable in self._into:
             return False
-        return any(meets(found, wanted) for use, found in self.at(before.file, before.line) if not use.dependent)
+        return any(
+            meets(found, wanted)
+            for line in range(before.line, self.end_of_calls(before.file, before.line) + 1)
+            for use, found in self.at(before.file, line)
+            if not use.dependent
+        )
+
+    def end_of_calls(self, file: str, line: int) -> int:
+        """Where the calls end that stand on a line."""
+        return max((line, *(use.end_line for use, _ in self.at(file, line))))
 
     def _comes(
         self,
@@ -179,3 +207,13 @@ def simple(name: str) -> str:
 def last(name: str) -> str:
     """The last part of a qualified name, or of a member's."""
     return name.replace(".", "::").rsplit("::", 1)[-1].strip()
+
+
+_EAST_CONST = re.compile(r"((?:unsigned |signed |long |short )*[\w:]+(?:<[^<>]*>)?) const\b")
+_SUFFIX = re.compile(r"(?<![\w.])(-?\d+)[uUlL]+\b")
+
+
+def plain_instance(text: str) -> str:
+    """Template arguments without what two printers of them spell differently: blanks, the side of ``const``, and the
+    suffixes of numbers."""
+    return _SUFFIX.sub(r"\1", re.sub(r"\s*([,<>*&()])\s*", r"\1", _EAST_CONST.sub(r"const \1", text)))

@@ -21,7 +21,7 @@ from opwalker.model.clang import (
     ClangUnit,
 )
 from opwalker.model.walk import Dispatch, Implementation, Launch, OpImpl, PathStep, Span, Terminal, Walk
-from opwalker.views.clang_reading import ClangReading, Row, last, means, meets, simple
+from opwalker.views.clang_reading import ClangReading, Row, last, means, meets, plain_instance, simple
 
 #: A registration may go on for this many lines behind the one that names the op.
 _REGISTRATION_LINES = 12
@@ -81,6 +81,39 @@ class Opinion:
             return made.open(self._reading.unseen(launch.kernel, kernel.file, kernel.line))
         return self._used(made, step, wanted, before, (at.file, at.line))
 
+    def instances(self, launch: Launch) -> ClangEdge | None:
+        """Whether what a launch is said to compile is what clang compiles there; None where nothing is said."""
+        at = launch.used_at or Span(launch.file, launch.line, launch.line)
+        kernel = launch.kernel_at
+        if kernel is None or not launch.complete or not any(launch.instances) or not launch.path:
+            return None
+        made = _Edge("instances", launch.kernel, at, False)
+        wanted = self._reading.defined_at(kernel.file, kernel.line, kernel.end_line, launch.kernel)
+        step = launch.path[-1]
+        if wanted is None:
+            return made.open(self._reading.unseen(launch.kernel, kernel.file, kernel.line))
+        # A kernel that goes through a variable is named elsewhere in the function, or by those who pass it.
+        places = [(at.file, at.line, at.line)]
+        for one in reversed(launch.path):
+            around = self._reading.around(one.file, one.line, one.function)
+            places += [(around.file, around.start_line, around.end_line)] if around is not None else []
+        said = {plain_instance(text) for text in launch.instances}
+        found: set[str | None] = set()
+        compiled: set[str] = set()
+        for place in places:
+            found |= self._reading.instances(*place, wanted)
+            compiled = {plain_instance(text) for text in found if text is not None}
+            if said <= compiled:
+                break
+        if said <= compiled:
+            more = len(compiled - said)
+            return made.proved(f"{len(said)} instances" + (f", {more} more for other callers" if more else ""))
+        if None in found:
+            return made.open("an argument is a function, a template or a pack, which clang's interface does not tell")
+        if not compiled:
+            return made.open("clang shows no instance" + self._reading.lacking(step.file))
+        return made.open(f"clang shows {len(said & compiled)} of {len(said)}" + self._reading.lacking(step.file))
+
     def _used(
         self,
         made: _Edge,
@@ -95,7 +128,7 @@ class Opinion:
         if named:
             return self._judged(made, named, wanted)
         # A function that is passed on stands among the arguments, which may go on for lines.
-        last = max((use.end_line for use, _ in rows), default=step.line)
+        last = self._reading.end_of_calls(step.file, step.line)
         for line in range(step.line, last + 1):
             if any(
                 use.kind == "name" and not use.dependent and meets(found, wanted)
@@ -116,9 +149,12 @@ class Opinion:
         if any(means(symbol, wanted) for symbol in certain):
             return made.proved()
         others = [s for s in certain if s.name.rsplit("::", 1)[-1] == simple(wanted.name)]
+        place, ends = rows[0][0], max(use.end_line for use, _ in rows)
+        faulty = self._reading.faulty(place.file, place.start_line, max(place.line, ends))
         for symbol in others:
             elsewhere = self._reading.definition_of(symbol)
-            if elsewhere is not None:
+            # Where there is an error, the use that is meant may be what clang dropped.
+            if elsewhere is not None and not faulty:
                 return made.refuted(f"clang takes {symbol.name} at {elsewhere[0]}:{elsewhere[1]}", elsewhere)
         if others:
             place = f"{others[0].file}:{others[0].line}"
@@ -251,6 +287,8 @@ def _implementation(
             found.append(opinion.launch(launch))
         launches.append(replace(launch, certainty=_certainty(launch.certainty, found)))
         edges += found
+        instances = opinion.instances(launch)
+        edges += [instances] if instances is not None else []
     for end in one.terminals:
         edges += _calls(opinion, end.path, False)
         last = opinion.terminal(end)

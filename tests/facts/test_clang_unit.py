@@ -65,6 +65,11 @@ PIECES = {
         "f",
         [],
     ),
+    "nor what a kernel's template and its instances call": (
+        "__device__ void f() {}\ntemplate <int N> __global__ void k() {\n  f();\n}\nvoid g() { k<1><<<1, 1>>>(); }",
+        "f",
+        [],
+    ),
 }
 
 
@@ -115,7 +120,7 @@ def test_functions_that_go_into_variables_and_out_of_functions(tmp_path: Path) -
     assert found[("a.cu", 9), 9] == ([], ["pick"])
     assert found[("a.cu", 9), 10] == (["b"], [])
     assert not any(line == 11 for _, line in found)
-    assert [use.through for use in unit.uses if use.line == 12] == [("a.cu", 9)]
+    assert {use.through for use in unit.uses if use.line == 12} == {("a.cu", 9)}
 
 
 def test_a_template_of_a_library_calls_back_into_the_class_it_is_made_for(tmp_path: Path) -> None:
@@ -137,6 +142,32 @@ def test_a_template_of_a_library_calls_back_into_the_class_it_is_made_for(tmp_pa
     assert uses(unit, "forward") == [("call", 5, False, [3])]
     (applied,) = [unit.symbols[use.targets[0]] for use in unit.uses if use.name == "apply" and use.kind == "call"]
     assert (applied.file, applied.here) == ("<function.h>", False)
+
+
+INSTANCES = {
+    "types": ("template <class A, class B> __global__ void k() {}", "k<float, n::S>", "float, n::S"),
+    "aliases stand for what they are": ("template <class A> __global__ void k() {}", "k<byte_t>", "unsigned char"),
+    "numbers": (
+        "template <int A, unsigned B, long C> __global__ void k() {}",
+        "k<-1, 4294967295u, 8>",
+        "-1, 4294967295, 8",
+    ),
+    "truth values": ("template <bool A, bool B> __global__ void k() {}", "k<true, 0>", "true, false"),
+    "enumerators": ("template <n::E A> __global__ void k() {}", "k<n::E::two>", "(n::E)2"),
+    "what is deduced": ("template <class A> __global__ void k(A* = nullptr) {}", "k<n::T<int>>", "n::T<int>"),
+    "a function": ("template <void (*F)()> __global__ void k() {}", "k<f>", None),
+    "a pack": ("template <class... A> __global__ void k() {}", "k<int, int>", None),
+}
+
+
+@pytest.mark.parametrize(("kernel", "launched", "text"), INSTANCES.values(), ids=INSTANCES)
+def test_instances_of_kernels(kernel: str, launched: str, text: str | None, tmp_path: Path) -> None:
+    names = "namespace n { struct S {}; enum class E { one = 1, two }; template <class X> struct T {}; } void f() {}"
+    unit = read(
+        tmp_path, f"{names} typedef unsigned char byte_t;\n{kernel}\nvoid g() {{\n  {launched}<<<1, 1>>>();\n}}\n"
+    )
+    assert unit.errors == 0
+    assert {(one.line, unit.symbols[one.symbol].name, one.text) for one in unit.instances} == {(4, "k", text)}
 
 
 def test_missing_headers_are_named_and_the_rest_is_read(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from opwalker.facts.workers_job import Limits
 from opwalker.model.clang import ClangEdge
 from opwalker.model.walk import Span, Walk
 from opwalker.pipeline import Options, walk
+from opwalker.views.clang_reading import plain_instance
 from tests.views.clang_library import RING, asked, changed
 
 Write = Callable[[dict[str, str]], Path]
@@ -40,12 +41,48 @@ def test_every_edge_of_a_walk_is_proved(library: Write, tmp_path: Path) -> None:
         "turn → launch_turn": "proved",
         "launch_turn → turn_kernel": "proved",
         "launch_turn → turn_kernel :15": "proved",
+        "turn_kernel": "proved",
+        "turn_kernel :15": "proved",
     }
     assert [launch.certainty for launch in found.implementations[0].launches] == ["proved", "proved"]
-    assert (found.clang.proved, found.clang.contradicted, found.clang.not_confirmed) == (5, 0, 0)
+    assert (found.clang.proved, found.clang.contradicted, found.clang.not_confirmed) == (7, 0, 0)
     assert [unit.file for unit in found.clang.units] == ["csrc/bindings.cpp", "csrc/turn.cu"]
     assert {unit.flags_from for unit in found.clang.units} == {"CMakeLists.txt"}
     assert len(found.clang.missing) == 1 and found.clang.missing[0].startswith("no CUDA headers were found (CUDA_HOME")
+
+
+def test_the_instances_of_a_launch_are_those_that_clang_compiles(library: Write, tmp_path: Path) -> None:
+    def one_more(walk: Walk) -> Walk:
+        made = walk.implementations[0]
+        first, *others = made.launches
+        first = replace(first, instances=(*first.instances, "double, 4"))
+        return replace(walk, implementations=(replace(made, launches=(first, *others)),))
+
+    root = library(RING)
+    right = asked(root, tmp_path / "cache", "turn")
+    assert [launch.instances for launch in right.implementations[0].launches] == [
+        ("float, 4", "short, 4"),
+        ("float, 1", "short, 1"),
+    ]
+    assert edges(right)["turn_kernel"].says == edges(right)["turn_kernel :15"].says == "2 instances"
+    wrong = edges(asked(root, tmp_path / "cache", "turn", edit=one_more))
+    assert (wrong["turn_kernel"].status, wrong["turn_kernel"].says) == ("not confirmed", "clang shows 2 of 3")
+    assert wrong["turn_kernel :15"].status == "proved"
+
+
+@pytest.mark.parametrize(
+    ("demangled", "printed"),
+    [
+        ("float const*, 4", "const float *, 4"),
+        ("unsigned char const*, 8u, -1l", "const unsigned char *, 8, -1"),
+        ("a::B<int, 2> const&", "const a::B<int,2> &"),
+        ("(vllm::Kind)0, true", "(vllm::Kind)0, true"),
+        ("x8u::T, float4", "x8u::T,float4"),
+    ],
+)
+def test_template_arguments_are_compared_as_two_printers_spell_them(demangled: str, printed: str) -> None:
+    assert plain_instance(demangled) == plain_instance(printed)
+    assert plain_instance(demangled) != plain_instance(printed + ", 1")
 
 
 def test_a_launch_through_a_variable_is_proved_for_each_kernel_that_is_put_into_it(
@@ -264,7 +301,8 @@ void turn(torch::Tensor& out, const torch::Tensor& in, long steps) {
     found = asked(library(files), tmp_path / "cache", "turn")
     verdicts = statuses(found)
     assert verdicts.pop("CUDA → turn") == "proved"
-    assert set(verdicts) == {"turn → launch_turn", "launch_turn → turn_kernel", "launch_turn → turn_kernel :15"}
+    launches = {"turn → launch_turn", "launch_turn → turn_kernel", "launch_turn → turn_kernel :15"}
+    assert set(verdicts) == launches | {"turn_kernel", "turn_kernel :15"}
     assert set(verdicts.values()) == {"proved"}
 
 
