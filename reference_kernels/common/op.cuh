@@ -50,6 +50,16 @@ inline unsigned blocks_to_fill(int64_t blocks_of_work, int blocks_per_multiproce
       std::min<int64_t>(blocks_of_work, static_cast<int64_t>(multiprocessors) * blocks_per_multiprocessor));
 }
 
+// A block for work that comes in rows of `items` equal pieces: threads side by side on one row, and several rows where a row
+// has little to do.
+inline dim3 block_for_rows(int64_t items) {
+  const unsigned wide = static_cast<unsigned>(std::clamp<int64_t>(items, 1, 512));
+  return dim3(wide, std::max(1u, 256 / wide));
+}
+
+// How many of these blocks it takes.
+inline unsigned grid_for_rows(int64_t rows, dim3 block) { return static_cast<unsigned>((rows + block.y - 1) / block.y); }
+
 }  // namespace opwalker_ref
 
 // Runs a lambda with `scalar_t` bound to the element type that a tensor has.

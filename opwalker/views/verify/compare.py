@@ -48,8 +48,8 @@ def judge(
         if name not in results:
             judgement.reasons.append(f"{name}: nothing came back")
             continue
-        described = contract.arguments.get(name)
-        _compare(name, results[name], right, contract.tolerance_of(name), _labels(contract, described), judgement)
+        labels = _labels(contract, contract.arguments.get(name), results[name])
+        _compare(name, results[name], right, contract.tolerance_of(name), labels, judgement)
     for name in results:
         if name not in expected:
             judgement.reasons.append(f"{name}: the contract gives no golden result for it")
@@ -102,11 +102,12 @@ def _text(value: object) -> str:
     return f"{number:.6g}" if isinstance(number, float) else str(number)
 
 
-def _labels(contract: Contract, described: TensorArgument | None) -> tuple[str, ...]:
+def _labels(contract: Contract, described: TensorArgument | None, one: Array) -> tuple[str, ...]:
     """The words for each documented dimension; ``...`` first where the shape leaves a number of dimensions open."""
     if described is None:
         return ()
-    return tuple(("..." if dim == "..." else "") + contract.coordinates.get(dim, "") for dim in described.dims)
+    dims = described.dims(len(one.shape))
+    return tuple(("..." if dim == "..." else "") + contract.coordinates.get(dim, "") for dim in dims)
 
 
 def place(name: str, index: Sequence[int], labels: Sequence[str]) -> str:
@@ -156,7 +157,7 @@ def _change(contract: Contract, name: str, one: Array, changed: np.ndarray) -> s
     if inside.size:
         mask = Array(changed.view(np.uint8), _same_place(changed.view(np.uint8), one), one.type)
         index = tuple(int(i) for i in np.argwhere(np.ascontiguousarray(mask.view) != 0)[0])
-        labels = _labels(contract, contract.arguments.get(name))
+        labels = _labels(contract, contract.arguments.get(name), one)
         return f"{place(name, index, labels)} was changed, and the schema does not mark {name} as mutated"
     first = int(np.flatnonzero(changed)[0])
     count = int(changed.sum())

@@ -34,11 +34,17 @@ class TensorArgument:
     mutated: bool = False
     optional: bool = False
 
-    @property
-    def dims(self) -> tuple[str, ...]:
-        """The dimensions as written."""
-        inside = self.shape.strip()[1:-1].strip()
-        return tuple(part.strip() for part in inside.split(",")) if inside else ()
+    def dims(self, count: int) -> tuple[str, ...]:
+        """The dimensions as written, in the reading of the shape that has ``count`` of them; else in the first."""
+        read = [_dims(text) for text in _SHAPE.findall(self.shape)]
+        return next((dims for dims in read if len(dims) == count), read[0] if read else ())
+
+
+_SHAPE = re.compile(r"\[([^\[\]]*)\]")
+
+
+def _dims(inside: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in inside.split(",")) if inside.strip() else ()
 
 
 @dataclass(frozen=True, slots=True)

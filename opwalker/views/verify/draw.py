@@ -9,6 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from opwalker.views.verify.arrays import Array
+from opwalker.views.verify.numbers import encode
+
+
+#: Elements that are drawn one by one; a larger array repeats them. A prime, so that no row begins where another did.
+_DRAWN = 4_000_037
 
 
 class Draw:
@@ -19,9 +24,12 @@ class Draw:
 
     def normal(self, shape: tuple[int, ...], dtype: str, scale: float = 1.0) -> Array:
         """Normally distributed values; one in a hundred is eight times as large."""
-        values = self._random.standard_normal(shape, dtype=np.float32) * np.float32(scale)
-        values = np.where(self._random.random(shape, dtype=np.float32) < 0.01, values * 8, values)
-        return Array.of(values, dtype)
+        made = Array.empty(shape, dtype)
+        count = min(made.view.size, _DRAWN)
+        values = self._random.standard_normal(count, dtype=np.float32) * np.float32(scale)
+        values = np.where(self._random.random(count, dtype=np.float32) < 0.01, values * 8, values)
+        made.view[...] = np.resize(encode(values, made.type), shape)
+        return made
 
     def uniform(self, shape: tuple[int, ...], dtype: str, low: float = 0.0, high: float = 1.0) -> Array:
         """Values of ``[low, high)``."""
