@@ -79,7 +79,8 @@ def golden(key, value, key_cache, value_cache, slot_mapping, kv_cache_dtype, k_s
     block, offset = divmod(slot_mapping[used], key_cache.shape[3])
     x = key_cache.shape[4]
     keys, values = key[: used.size][used], value[: used.size][used]
-    key_cache[block, :, :, offset] = stored(keys, kv_cache_dtype, k_scale).reshape(*keys.shape[:2], keys.shape[2] // x, x)
+    vectors = (*keys.shape[:2], keys.shape[2] // x, x)
+    key_cache[block, :, :, offset] = stored(keys, kv_cache_dtype, k_scale).reshape(vectors)
     value_cache[block, :, :, offset] = stored(values, kv_cache_dtype, v_scale)
     return {"key_cache": key_cache, "value_cache": value_cache}
 

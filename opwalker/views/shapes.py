@@ -157,6 +157,10 @@ class ShapeReader:
         if close < 0:
             return at
         newline = source.find("\n", close)
-        body = function.body_start or len(source)
         line_end = newline if newline >= 0 else len(source)
-        return max(close, min(line_end, body if body > close else line_end))
+        body = function.body_start
+        if not close < body < line_end:
+            return max(close, line_end)
+        # `Tensor& last) {  // [n]`: a comment may stand behind the brace, where no code stands between.
+        behind = source[body:line_end].lstrip(" \t{")
+        return line_end if behind.startswith(("//", "/*")) else body

@@ -11,7 +11,6 @@ import numpy as np
 from opwalker.views.verify.arrays import Array
 from opwalker.views.verify.numbers import encode
 
-
 #: Elements that are drawn one by one; a larger array repeats them. A prime, so that no row begins where another did.
 _DRAWN = 4_000_037
 
