@@ -51,6 +51,7 @@ from opwalker.model.ops import (
     PythonRef,
     Returned,
 )
+from opwalker.model.outline import ClassRef, ClassView, MethodFact, OutlineItem
 from opwalker.model.owning import (
     BoundaryFact,
     GlobalFact,
@@ -79,6 +80,8 @@ __all__ = [
     "CaseFact",
     "CheckFact",
     "ClangReport",
+    "ClassRef",
+    "ClassView",
     "ConstexprFact",
     "ContiguousFact",
     "Contradiction",
@@ -102,11 +105,13 @@ __all__ = [
     "Launch",
     "LaunchAttribute",
     "Lifetime",
+    "MethodFact",
     "NamedValue",
     "Op",
     "OpDef",
     "OpImpl",
     "OpsResult",
+    "OutlineItem",
     "Ownership",
     "ParameterFact",
     "PathFact",
@@ -179,6 +184,8 @@ class Walk:
     entry: Entry | None = None
     clang: ClangReport | None = None
     flags: tuple[FlagStruct, ...] = ()
+    outline: tuple[OutlineItem, ...] = ()
+    class_view: ClassView | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,9 @@ class _Reader:
         behind = self._peek(at + 1)
         if not words or not behind or behind in ")]},;:?.=" or (behind in BINDING and behind not in "-*&"):
             return None
-        if not stars and not set(words) & _BUILTIN and not _TYPE_NAME.match(kind_text):
+        # Behind a bracket no operand can follow: `(Handle)p` casts, whatever the type.
+        operand = self._at + at + 1 < len(self._tokens) and self._tokens[self._at + at + 1][1] in ("word", "number")
+        if not stars and not operand and not set(words) & _BUILTIN and not _TYPE_NAME.match(kind_text):
             return None
         if behind in ("-", "*", "&") and not stars and not set(words) & _BUILTIN:
             return None

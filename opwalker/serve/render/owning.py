@@ -9,8 +9,9 @@ from opwalker.serve.render.page import Group, Row, Section, Spans
 from opwalker.serve.render.words import both, count, place
 
 
-def ownership_section(owned: Ownership) -> tuple[Section, ...]:
-    """The section; nothing where a walk owns nothing. What stands under a resource or lifetime is not told twice."""
+def ownership_section(owned: Ownership, whole_file: bool = False) -> tuple[Section, ...]:
+    """The section; nothing where a walk owns nothing. What stands under a resource or lifetime is not told twice; of a
+    whole file what ends with its function is left to the walk of that function."""
     told = {(one.file, one.line) for one in owned.resources}
     told |= {(use.file, use.line) for one in owned.resources for use in one.releases}
     lived = {(one.file, one.line) for one in owned.lifetimes}
@@ -25,7 +26,8 @@ def ownership_section(owned: Ownership) -> tuple[Section, ...]:
         ("C boundary", [row for one in owned.boundaries for row in _boundary(one)]),
         ("other calls", [_use(use) for use in owned.beside]),
     )
-    shown = tuple(Group(label, tuple(rows)) for label, rows in groups if rows)
+    passing = ("guards", "lifetimes") if whole_file else ()
+    shown = tuple(Group(label, tuple(rows)) for label, rows in groups if rows and label not in passing)
     return (Section((("Ownership and lifetimes", "heading"),), groups=shown),) if shown else ()
 
 

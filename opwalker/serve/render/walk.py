@@ -7,6 +7,7 @@ from opwalker.serve.render import device, host
 from opwalker.serve.render.clang import clang_section
 from opwalker.serve.render.dispatch import branching_step, dispatch_step
 from opwalker.serve.render.launch import alike
+from opwalker.serve.render.outline import outline_sections, told_in_full
 from opwalker.serve.render.owning import ownership_section
 from opwalker.serve.render.page import Page, Row, Section, Spans, Step
 from opwalker.serve.render.page import Span as Piece
@@ -17,14 +18,15 @@ from opwalker.serve.render.words import Reading, at, certainty, gaps_section, li
 
 def walk_page(walk: Walk, reading: Reading) -> Page:
     """The page of one walk. Implementations of the chosen build come first, otherwise the order stays."""
-    ordered = sorted(walk.implementations, key=lambda one: _elsewhere(one, reading))
+    ordered = sorted(told_in_full(walk), key=lambda one: _elsewhere(one, reading))
     return Page(
         (
             _title(walk),
             *_entry_point(walk),
             *(_definition(walk.op, reading) if walk.op else ()),
+            *outline_sections(walk),
             *_implementations(walk, ordered, reading),
-            *ownership_section(walk.ownership),
+            *ownership_section(walk.ownership, walk.entry is not None and walk.entry.kind == "file"),
             *sync_sections(walk.synchronisation, walk.flags),
             *_patterns(walk),
             *(_fakes(walk.op) if walk.op else ()),
