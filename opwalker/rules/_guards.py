@@ -1,0 +1,51 @@
+"""What sets the device: guard objects that are alive, and calls that set it by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from opwalker.model.statements import Statement
+
+GUARD = re.compile(
+    r"(?:.*::)?(?:Optional)?(?:CUDA|HIP|Cuda|Device|Stream|MultiStream|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z"
+)
+_SETS = re.compile(
+    r"(?:cuda|hip)SetDevice\Z|(?:.*::)?(?:set_device|SetDevice|setDevice|ExchangeDevice|MaybeSetDevice)\Z"
+)
+
+
+def bare(kind: str) -> str:
+    """A type without qualifiers and template arguments."""
+    plain = re.sub(r"\b(?:const|static|constexpr|auto|volatile)\b|[&*]", " ", kind)
+    return re.sub(r"<.*", "", plain, flags=re.DOTALL).strip()
+
+
+def is_guard(kind: str, named: Sequence[str] = ()) -> bool:
+    """Whether a type's name is that of a device guard; ``named`` are a project's own."""
+    plain = bare(kind)
+    return bool(GUARD.match(plain)) or plain.rsplit("::", 1)[-1] in named
+
+
+def sets_device(one: Statement, named: Sequence[str] = ()) -> bool:
+    """Whether a device is set from this statement on: a named guard is made, or the device is set by a call."""
+    if any(is_guard(d.type, named) and d.name and not unnamed(one) for d in one.declares):
+        return True
+    if any("Guard" in (d.value or "") and is_guard(_made(d.value or ""), named) for d in one.declares):
+        return True
+    return any(_SETS.match(call.name) for call in one.calls) or any(
+        call.simple in named or (call.simple == "emplace" and call.receiver and "guard" in call.receiver.lower())
+        for call in one.calls
+    )
+
+
+def _made(value: str) -> str:
+    """The type that an initialiser names: ``c10::cuda::CUDAGuard(x.device())``."""
+    found = re.match(r"[={(\s]*(?:std::make_unique<\s*)?([\w:]+)", value)
+    return found[1] if found else ""
+
+
+def unnamed(one: Statement) -> bool:
+    """Whether a statement is a guard that is made and gone at once: ``CUDAGuard(x.device());``."""
+    found = re.match(r"((?:const\s+)?(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)(?:<[^;]*>)?\s*([({])", one.text)
+    return bool(found) and one.kind in ("expression", "declaration") and is_guard(found[1])

@@ -1,0 +1,173 @@
+"""Launch sites of a routine, whatever form they have, with what stands before and around each.
+
+In: a routine. Out: ``Site`` values in source order: ``<<<…>>>`` and launches by a runtime call alike. What stands
+before a site are the statements that run before it in the blocks around it: what they declare is alive there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opwalker.model.check import CheckedTree
+from opwalker.model.statements import CallText, LaunchText, MacroUse, Routine, Statement
+
+#: Runtime calls that launch: which argument is the kernel, grid, block, shared memory, stream (None: in a config).
+_CALLS: dict[str, tuple[int, int | None, int | None, int | None, int | None]] = {
+    "LaunchKernel": (0, 1, 2, 4, 5),
+    "LaunchCooperativeKernel": (0, 1, 2, 4, 5),
+    "LaunchKernelEx": (1, None, None, None, None),
+    "LaunchKernelExC": (1, None, None, None, None),
+}
+_LAUNCH = re.compile(r"(?:cuda|hip)(Launch(?:Cooperative)?Kernel(?:ExC?)?)\Z")
+_NO_NAME = re.compile(
+    r"^[&(\s]*(?:\(\s*(?:const\s+)?void\s*\*\s*\)|reinterpret_cast<(?:const )?void\s*(?:const)?\s*\*>\s*\()?[\s&(]*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A launch. An extent is None where it was not found. ``before`` ran before it, ``around`` it stands in (outermost
+    first), ``after`` follows it in its own block."""
+
+    kernel: str
+    grid: str | None
+    block: str | None
+    shared: str | None
+    stream: str | None
+    arguments: tuple[str, ...]
+    line: int
+    macro: MacroUse | None
+    statement: Statement
+    before: tuple[Statement, ...]
+    around: tuple[Statement, ...]
+    after: tuple[Statement, ...]
+
+    @property
+    def name(self) -> str:
+        """The kernel without qualifiers and template arguments."""
+        return self.kernel.split("<", 1)[0].rsplit("::", 1)[-1].strip("&() ")
+
+    def place(self, routine: Routine) -> tuple[str, int]:
+        """Where a finding about the launch stands: in the macro that wrote it, else where it is."""
+        if self.macro is not None and not self.macro.known:
+            return self.macro.file, self.macro.line
+        return routine.file, self.line
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A statement with what stands before, around and after it."""
+
+    statement: Statement
+    before: tuple[Statement, ...]
+    around: tuple[Statement, ...]
+    after: tuple[Statement, ...]
+
+
+def points(statements: Sequence[Statement]) -> Iterator[Point]:
+    """Every statement of a body with its surroundings; a lambda's body stands where the lambda does."""
+    yield from _points(statements, (), (), ())
+
+
+def _points(
+    statements: Sequence[Statement], before: tuple[Statement, ...], around: tuple[Statement, ...],
+    after: tuple[Statement, ...],
+) -> Iterator[Point]:  # fmt: skip
+    seen = before
+    for number, one in enumerate(statements):
+        following = tuple(statements[number + 1 :]) or after
+        yield Point(one, seen, around, following)
+        inner = (*around, one)
+        yield from _points(one.head, seen, inner, ())
+        yield from _points(one.body, (*seen, *one.head), inner, following)
+        yield from _points(one.orelse, seen, inner, following)
+        for held in one.lambdas:
+            yield from _points(held.body, seen, inner, following)
+        seen = (*seen, one)
+
+
+def sites(routine: Routine) -> Iterator[Site]:
+    """The launches of a routine."""
+    if routine.on_device or not any(_launches(one) for one in routine.walk()):
+        return
+    for point in points(routine.statements):
+        one = point.statement
+        for launch in one.launches:
+            yield _chevron(launch, point)
+        for call in one.calls:
+            made = _runtime(call, point)
+            if made is not None:
+                yield made
+
+
+def _launches(one: Statement) -> bool:
+    return bool(one.launches) or any(_LAUNCH.match(call.simple) for call in one.calls)
+
+
+def _chevron(launch: LaunchText, point: Point) -> Site:
+    parts = (*launch.configuration, None, None, None, None)
+    return Site(
+        launch.kernel, parts[0], parts[1], parts[2], parts[3], launch.arguments, launch.line, launch.macro,
+        point.statement, point.before, point.around, point.after,
+    )  # fmt: skip
+
+
+def _runtime(call: CallText, point: Point) -> Site | None:
+    found = _LAUNCH.match(call.simple)
+    if found is None or call.receiver is not None:
+        return None
+    kernel, *places = _CALLS[found[1]]
+    if len(call.arguments) <= kernel:
+        return None
+    if places[0] is None:
+        config = call.arguments[0].strip("&* ")
+        grid, block, shared, stream = (_of_config(config, name, point.before) for name in _FIELDS)
+        arguments = call.arguments[2:]
+    else:
+        given = dict(enumerate(call.arguments))
+        grid, block, shared, stream = (given.get(p) if p is not None else None for p in places)
+        arguments = ()
+    name = _NO_NAME.sub("", call.arguments[kernel]).strip(" )")
+    return Site(
+        name, grid, block, shared, stream, tuple(arguments), call.line, call.macro, point.statement, point.before,
+        point.around, point.after,
+    )  # fmt: skip
+
+
+_FIELDS = ("gridDim", "blockDim", "dynamicSmemBytes", "stream")
+
+
+def _of_config(config: str, name: str, before: Sequence[Statement]) -> str | None:
+    """A field of a launch configuration: the last assignment to it, else its place in the initialiser."""
+    for one in reversed(before):
+        for assigned in reversed(one.assigns):
+            if assigned.target.replace("->", ".") == f"{config}.{name}":
+                return assigned.value
+        for declared in one.declares:
+            if declared.name == config and declared.value and declared.value.strip("={ }"):
+                items = declared.value.strip().removeprefix("=").strip().strip("{}").split(",")
+                place = (0, 1, 2, 3)[_FIELDS.index(name)]
+                plain = re.sub(r"^\s*\.\w+\s*=\s*", "", items[place]).strip() if place < len(items) else ""
+                return plain or None
+    return None
+
+
+def locals_of(site: Site) -> dict[str, str]:
+    """The initialisers of the locals that are in sight at a site; of two of one name, the nearer."""
+    out: dict[str, str] = {}
+    for one in (*site.before, *site.around):
+        for declared in one.declares:
+            if declared.value is not None:
+                out[declared.name] = declared.value.strip()
+    return out
+
+
+def roots_first(tree: CheckedTree, routine: Routine) -> bool:
+    """Whether a routine is where work comes in from outside: an entry, or a host function with a tensor parameter that
+    nothing in the source calls."""
+    if tree.is_entry(routine):
+        return True
+    tensors = any("Tensor" in parameter.type for parameter in routine.parameters)
+    return tensors and not tree.callers(routine) and not routine.on_device

@@ -1,0 +1,48 @@
+"""A device guard without a name: it is gone before the next statement.
+
+*Why.* An object that is made and not named ends with its full expression. The device is switched and switched back, and
+what follows runs on the old one.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+void first(torch::Tensor& x) {
+  c10::cuda::CUDAGuard(x.device());  // flagged
+  at::cuda::OptionalCUDAGuard{device_of(x)};  // flagged
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+void first(torch::Tensor& x) {
+  c10::cuda::CUDAGuard guard(x.device());
+  const at::cuda::OptionalCUDAGuard other{device_of(x)};
+  auto third = c10::cuda::CUDAGuard(x.device());
+  std::optional<c10::cuda::CUDAGuard> fourth;
+  fourth.emplace(x.device());
+}
+```
+
+*Use instead.* `const c10::cuda::CUDAGuard guard(x.device());`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Rule
+from opwalker.rules._guards import unnamed
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        for one in routine.walk():
+            if one.macro is None and "Guard" in one.text and unnamed(one):
+                kind = one.text.split("(", 1)[0].split("{", 1)[0].strip()
+                yield Draft(routine.file, one.line, f"the guard {kind} has no name: it ends at once", symbol=kind)
+
+
+RULE = Rule("guard-unnamed", "error", _run)

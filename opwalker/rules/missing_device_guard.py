@@ -1,0 +1,116 @@
+"""A launch that is reached without a guard for the device of its tensors.
+
+*Why.* A launch goes to the current device. Called with tensors of a second GPU, the kernel faults there, or reads and
+writes nothing of them and returns zeros.
+
+*Flagged*
+
+```cuda
+#include <torch/library.h>
+__global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
+void twice(torch::Tensor& x) {
+  auto stream = at::cuda::getCurrentCUDAStream();
+  twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());  // flagged
+  twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
+}
+void launch(float* x, cudaStream_t stream) {
+  twice_kernel<<<1, 32, 0, stream>>>(x);  // flagged
+}
+void thrice(torch::Tensor& x) { launch(x.data_ptr<float>(), at::cuda::getCurrentCUDAStream()); }
+void late(torch::Tensor& x) {
+  auto stream = at::cuda::getCurrentCUDAStream();
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "late", [&] {
+    twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());  // flagged
+  });
+  const c10::cuda::CUDAGuard guard(x.device());
+}
+TORCH_LIBRARY(kit, m) { m.def("thrice(Tensor! x) -> ()"); }
+TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("thrice", &thrice); }
+```
+
+*Clean*
+
+```cuda
+#include <torch/library.h>
+__global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
+void launch(float* x, cudaStream_t stream) { twice_kernel<<<1, 32, 0, stream>>>(x); }
+void twice(torch::Tensor& x) {
+  const at::cuda::OptionalCUDAGuard guard(device_of(x));
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "twice", [&] {
+    launch(x.data_ptr<float>(), at::cuda::getCurrentCUDAStream());
+  });
+}
+void by_hand(torch::Tensor& x, cudaStream_t stream) {
+  cudaSetDevice(x.get_device());
+  twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
+}
+void raw(float* x, cudaStream_t stream) { twice_kernel<<<1, 32, 0, stream>>>(x); }
+```
+
+*Use instead.* `const c10::cuda::CUDAGuard guard(x.device());` (or the stable ABI's `DeviceGuard`) at the start of the
+function that the op is bound to. A guard in every caller is as good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine
+from opwalker.rules._guards import sets_device
+from opwalker.rules._launches import Site, points, roots_first, sites
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    open_ways: dict[tuple[str, int], tuple[Related, ...] | None] = {}
+    for routine in tree.routines:
+        bare = next((site for site in sites(routine) if not _guarded(tree, site)), None)
+        if bare is None:
+            continue
+        way = _way_in(tree, routine, open_ways, 0)
+        if way is None:
+            continue
+        file, line = bare.place(routine)
+        yield Draft(
+            file,
+            line,
+            f"{routine.name} launches {bare.name} with no guard for the device of its tensors",
+            (Related(routine.file, routine.line, f"in {routine.name}"), *way),
+            bare.name,
+            op=next(iter(tree.ops_of(routine)), None),
+        )
+
+
+def _guarded(tree: CheckedTree, site: Site) -> bool:
+    return any(sets_device(one, tree.settings.guards) for one in (*site.before, *site.around))
+
+
+def _way_in(
+    tree: CheckedTree, routine: Routine, known: dict[tuple[str, int], tuple[Related, ...] | None], depth: int
+) -> tuple[Related, ...] | None:
+    """The steps from outside to a routine on which no guard is alive; None where there is no such way."""
+    key = (routine.file, routine.line)
+    if key not in known:
+        known[key] = None
+        if roots_first(tree, routine):
+            known[key] = ()
+        elif depth < 8:
+            for site in tree.callers(routine):
+                if not _guarded_call(tree, site.caller, site.call.line, site.call.name):
+                    above = _way_in(tree, site.caller, known, depth + 1)
+                    if above is not None:
+                        step = Related(site.caller.file, site.call.line, f"called by {site.caller.name}")
+                        known[key] = (step, *above)
+                        break
+    return known[key]
+
+
+def _guarded_call(tree: CheckedTree, caller: Routine, line: int, name: str) -> bool:
+    for point in points(caller.statements):
+        if any(call.line == line and call.name == name for call in point.statement.calls):
+            if not any(sets_device(one, tree.settings.guards) for one in (*point.before, *point.around)):
+                return False
+    return True
+
+
+RULE = Rule("missing-device-guard", "warning", _run)

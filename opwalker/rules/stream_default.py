@@ -1,0 +1,90 @@
+"""A launch on the legacy default stream.
+
+*Why.* `<<<grid, block>>>` does not mean the framework's current stream. The work is not ordered with the operators
+around it, and a graph capture does not record it: replays give old results, and look faster.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+__global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
+void twice(torch::Tensor& x) {
+  const dim3 grid(1), block(32);
+  twice_kernel<<<grid, block>>>(x.data_ptr<float>());  // flagged
+  twice_kernel<<<grid, block, 0, 0>>>(x.data_ptr<float>());  // flagged
+  twice_kernel<<<grid, block, 0, nullptr>>>(x.data_ptr<float>());  // flagged
+  cudaStream_t stream = 0;
+  twice_kernel<<<grid, block, 0, stream>>>(x.data_ptr<float>());  // flagged
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+__global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
+void twice(torch::Tensor& x, cudaStream_t given) {
+  cudaStream_t stream = 0;
+  stream = at::cuda::getCurrentCUDAStream();
+  twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
+  twice_kernel<<<1, 32, 0, given>>>(x.data_ptr<float>());
+  twice_kernel<<<1, 32, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>());
+}
+```
+
+*Use instead.* The current stream of the tensors' device as the fourth launch argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine
+from opwalker.rules._launches import Site, locals_of, sites
+
+_NONE = re.compile(r"(?:\(\s*cudaStream_t\s*\)\s*)?(?:0|nullptr|NULL|cudaStreamDefault|cudaStreamLegacy|\{\s*\})\Z")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        for site in sites(routine):
+            said = _said(routine, site)
+            if said is None:
+                continue
+            file, line = site.place(routine)
+            message, related = said
+            yield Draft(file, line, f"the launch of {site.name} {message}", related, site.name)
+
+
+def _said(routine: Routine, site: Site) -> tuple[str, tuple[Related, ...]] | None:
+    """What is wrong with the stream of a launch; None where nothing is, or where it cannot be told."""
+    written = site.stream
+    if written is None:
+        # In a configuration object that another function filled, the stream may stand there.
+        if site.statement.launches and not _unpacked(site):
+            return "names no stream: it goes to the legacy default stream", ()
+        return None
+    written = written.strip()
+    if _NONE.match(written):
+        return f"is given `{written}` as its stream: the legacy default stream", ()
+    value = locals_of(site).get(written)
+    if value is None or not re.fullmatch(r"\w+", written):
+        return None
+    plain = value.strip().removeprefix("=").strip().strip("(){} ")
+    assigned = any(a.target == written for one in routine.walk() for a in one.assigns)
+    given = (argument.replace(" ", "") for one in routine.walk() for call in one.calls for argument in call.arguments)
+    taken = any(f"&{written}" in argument for argument in given)
+    if not assigned and not taken and (_NONE.match(plain) or not plain):
+        line = next(d.line for one in routine.walk() for d in one.declares if d.name == written)
+        return f"is given {written}, which is only ever 0", (Related(routine.file, line, f"{written} is made here"),)
+    return None
+
+
+def _unpacked(site: Site) -> bool:
+    """Whether the configuration is a pack or a macro's own argument list: then its length is not what is seen."""
+    return any("..." in (part or "") for part in (site.grid, site.block, site.shared))
+
+
+RULE = Rule("stream-default", "warning", _run)
