@@ -48,8 +48,13 @@
 
 #if __has_include(<cuda_runtime.h>)
 #include <cuda_runtime.h>
+#if __has_include(<cuda.h>)
+#include <cuda.h> /* most sources get it from somewhere, and some ask for its CUDA_VERSION */
+#endif
 #else
 /* No CUDA headers on this machine: the least that lets a launch be read as one. */
+#define CUDA_VERSION OPWALKER_CUDA
+#define CUDART_VERSION OPWALKER_CUDA
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from opwalker.facts.clang_kinds import BREAK, CONTINUE, RECURSE, Kinds
-from opwalker.facts.clang_library import Places
+from opwalker.facts.clang_library import Places, visitor_type
 from opwalker.model.clang import ClangInstance, ClangSymbol, ClangUse, ClangValue
 
 #: Instances of templates that are looked into, of one template and in all; beyond, the unit is marked as cut.
@@ -35,7 +35,7 @@ class Bodies:
         self._places = places
         self._kinds = kinds
         self._library = cindex.conf.lib
-        self._callback = cindex.callbacks["cursor_visit"]
+        self._callback = visitor_type()
         self._by_usr: dict[str, int] = {}
         self._numbers: dict[ClangSymbol, int] = {}
         self.symbols: list[ClangSymbol] = []

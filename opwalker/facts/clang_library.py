@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from ctypes import POINTER, byref, c_uint, c_void_p, cast
+from ctypes import CFUNCTYPE, POINTER, byref, c_int, c_uint, c_void_p, cast, py_object
 from functools import cache
 from typing import Any
 
@@ -66,9 +66,14 @@ def resources() -> str | None:
 
 def version() -> str:
     """What the loaded library says of itself (``"clang version 18.1.1"``)."""
-    library = load().conf.lib
-    text = library.clang_getCString(library.clang_getClangVersion()) or ""
-    return " ".join(text.split("(")[0].split())
+    made = load().conf.lib.clang_getClangVersion()
+    return " ".join(made.spelling.decode(errors="replace").split("(")[0].split())
+
+
+def visitor_type() -> Any:
+    """The type of function that is called for each cursor of a visit."""
+    cursor = load().Cursor
+    return CFUNCTYPE(c_int, cursor, cursor, py_object)
 
 
 class Places:
