@@ -8,6 +8,7 @@ that several definitions fit is followed into each and marked ``possible``.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -32,12 +33,15 @@ from opwalker.expand.terminals import (
 from opwalker.expand.types import TypeReader
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact
-from opwalker.model.reach import LaunchSite, Reach
+from opwalker.model.reach import KernelRef, LaunchSite, Reach
 from opwalker.model.walk import Gap, PathStep, Span, Terminal
 
 #: Functions that one walk enters, and how deep calls nest, before the rest is reported as not followed.
 MAX_FUNCTIONS = 20000
-MAX_DEPTH = 48
+MAX_DEPTH = 1024
+#: Calls that are followed one inside the other; deeper ones wait, because each takes some of Python's own stack.
+AT_ONCE = 48
+TOO_MUCH = f"more than {MAX_FUNCTIONS:,} functions or {MAX_DEPTH:,} calls deep: the rest is not followed"
 #: Sets of template constants that one function is entered with; beyond, its branches are not told apart.
 MAX_VARIANTS = 3000
 
@@ -73,6 +77,7 @@ class Follower:
         self._gaps: dict[Gap, None] = {}
         self._visited: set[tuple] = set()
         self._truncated = False
+        self._later: deque[tuple[Frame, int]] = deque()
         self._unfollowed: dict[str, tuple[str, int]] = {}
 
     def follow(self, candidate: Candidate, root: str) -> Reach:
@@ -91,8 +96,13 @@ class Follower:
         return self._result()
 
     def _result(self) -> Reach:
+        while self._later:
+            self._visit(*self._later.popleft())
+        launches = tuple(self._launches.values())
+        if self._truncated:
+            launches = tuple(replace(site, kernels=_not_whole(site.kernels)) for site in launches)
         return Reach(
-            tuple(self._launches.values()),
+            launches,
             tuple(self._terminals.values()),
             tuple(self._functions.values()),
             tuple(self._gaps),
@@ -108,15 +118,15 @@ class Follower:
         if frame.key in self._visited:
             return
         if len(self._visited) >= MAX_FUNCTIONS or depth > MAX_DEPTH:
-            if not self._truncated:
-                self._truncated = True
-                self._gaps[
-                    Gap(
-                        "limit",
-                        None,
-                        f"more than {MAX_FUNCTIONS} functions or {MAX_DEPTH} calls deep: the rest is not followed",
-                    )
-                ] = None
+            self._truncated = True
+            self._gaps[Gap("limit", None, TOO_MUCH)] = None
+        elif depth and depth % AT_ONCE == 0:
+            self._later.append((frame, depth))
+        else:
+            self._visit(frame, depth)
+
+    def _visit(self, frame: Frame, depth: int) -> None:
+        if frame.key in self._visited:
             return
         self._visited.add(frame.key)
         candidate = frame.candidate
@@ -374,3 +384,8 @@ class Follower:
             self._terminals.setdefault((site.kind, site.name, site.file, site.line), site)
         elif isinstance(site, Gap):
             self._gaps[site] = None
+
+
+def _not_whole(kernels: tuple[KernelRef, ...]) -> tuple[KernelRef, ...]:
+    """Kernels of a reading that was cut short: what was not followed may compile further instances."""
+    return tuple(replace(kernel, incomplete=kernel.incomplete or TOO_MUCH) for kernel in kernels)

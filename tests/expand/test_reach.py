@@ -272,15 +272,36 @@ def test_objects_of_libraries_end_the_way(body: str, wanted: list[str]) -> None:
     assert [t.kind for t in found.terminals] == wanted
 
 
-def test_a_way_that_is_too_deep_is_said_to_be_cut() -> None:
+def test_a_deep_way_is_followed_to_its_end() -> None:
     chain = (
-        "".join(f"void f{n}(int* a) {{ f{n + 1}(a); }}\n" for n in range(100))
-        + "void f100(int* a) { k1<<<1, 1>>>(a); }\n"
+        "".join(f"void f{n}(int* a) {{ f{n + 1}(a); }}\n" for n in range(300))
+        + "void f300(int* a) { k1<<<1, 1>>>(a); }\n"
     )
     found = follow(tree({"a.cu": HEAD + chain}), "a.cu", "f0")
-    assert found.truncated and [g.kind for g in found.gaps] == ["limit"]
-    found = follow(tree({"a.cu": HEAD + chain}), "a.cu", "f80")
     assert not found.truncated and kernels(found) == ["k1"]
+    assert [site.kernels[0].incomplete for site in found.launches] == [None]
+
+
+def test_a_deep_recursion_of_templates_makes_every_instance() -> None:
+    head = HEAD + """
+template <int N> struct Unroll { static void run(int* a) { kn<N><<<1, 1>>>(a); Unroll<N - 1>::run(a); } };
+template <> struct Unroll<0> { static void run(int* a) {} };
+void start(int* a) { Unroll<100>::run(a); }
+"""
+    found = follow(tree({"a.cu": head}), "a.cu", "start")
+    assert {i for site in found.launches for k in site.kernels for i in k.instances} == {str(n) for n in range(1, 101)}
+    assert not found.truncated
+
+
+def test_a_recursion_without_end_is_cut_and_its_kernels_are_not_whole() -> None:
+    head = HEAD + """
+template <int N> void unroll(int* a) { kn<N><<<1, 1>>>(a); unroll<N + 1>(a); }
+void start(int* a) { unroll<0>(a); }
+"""
+    found = follow(tree({"a.cu": head}), "a.cu", "start")
+    assert found.truncated and [g.kind for g in found.gaps] == ["limit"]
+    reasons = {k.incomplete for site in found.launches for k in site.kernels}
+    assert reasons and None not in reasons
 
 
 def test_members_that_a_base_gives() -> None:
