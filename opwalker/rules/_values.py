@@ -1,0 +1,142 @@
+"""Where a value comes from, and what is known of it before a place: read by the rules about extents and indexes.
+
+In: an expression's text and a site. Out: the terms that it is made of, locals followed back to sizes, parameters and
+constants; and the checks before the site that speak of them.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from opwalker.model.statements import Statement
+from opwalker.notation.cpp_expression import Expr, parse_expression
+
+_WORD = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?:(?:\.|->)[A-Za-z_]\w*(?:\((?:[^()]|\([^()]*\))*\))?)*")
+_NO_VALUE = frozenset(
+    "std min max int int64_t int32_t uint32_t uint64_t size_t unsigned long short static_cast dim3 const auto sizeof"
+    " true false nullptr return ceil_div cdiv div_up ceilDiv CEILDIV DIVUP divUp at c10 torch cuda float double"
+    " char".split()
+)
+_CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE|REQUIRE|assert)\w*\Z")
+_LEAVES = frozenset(("return", "throw", "break", "continue"))
+_DEEPEST = 8
+_OPERATORS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.floordiv,
+    "%": operator.mod,
+    "<<": operator.lshift,
+}
+
+
+def terms_of(text: str, known: Mapping[str, str], depth: int = 0) -> set[str]:
+    """What an expression is made of: names without an initialiser in sight, and questions asked of a tensor
+    (``x.size(0)``, ``x.numel()``); a local with an initialiser counts with what it is made of, itself too."""
+    out: set[str] = set()
+    for found in _WORD.finditer(re.sub(r'"[^"]*"', "", text)):
+        word = "".join(found.group().split())
+        head = re.split(r"\.|->", word, maxsplit=1)[0]
+        if head in _NO_VALUE or text[found.end() : found.end() + 2].lstrip().startswith("::"):
+            continue
+        out.add(word)
+        if word == head and head in known and depth < _DEEPEST:
+            value = known[head]
+            if not re.match(r"=?\s*\[", value):
+                out |= terms_of(value, {k: v for k, v in known.items() if k != head}, depth + 1)
+    return out
+
+
+def checks_before(before: Sequence[Statement], around: Sequence[Statement]) -> Iterator[tuple[str, bool, int]]:
+    """``(condition, holds, line)`` of what is known at a place: conditions of checks, conditions of the branches around
+    it, and the opposite of those that were left by an early return. ``holds`` is false for the latter."""
+    for one in before:
+        for call in one.calls:
+            if _CHECK.match(call.simple) and call.receiver is None and call.arguments:
+                yield call.arguments[0], True, call.line
+        if one.kind == "if" and one.body and _leaves(one.body) and not one.orelse:
+            yield one.text, False, one.line
+        if one.kind == "if" and any(call for held in one.body for call in held.calls if _CHECK.match(call.simple)):
+            yield one.text, False, one.line
+    for number, one in enumerate(around):
+        if one.kind in ("if", "while", "for"):
+            inside = around[number + 1] if number + 1 < len(around) else None
+            if inside is None or inside not in one.orelse:
+                yield one.text, True, one.line
+
+
+def _leaves(body: Sequence[Statement]) -> bool:
+    last = body[-1]
+    if last.kind == "block" and last.body:
+        return _leaves(last.body)
+    return last.kind in _LEAVES or any(re.search(r"\b(?:exit|abort|TORCH_CHECK|throw)\b", c.name) for c in last.calls)
+
+
+def extents(text: str, known: Mapping[str, str]) -> tuple[str, ...]:
+    """The axes of a grid or block: of ``dim3(a, b)`` or ``{a, b}`` each, of a ``dim3`` variable those it is made of, of
+    anything else the expression itself."""
+    plain = text.strip().removeprefix("=").strip()
+    for _ in range(3):
+        if re.fullmatch(r"\w+", plain) and plain in known:
+            value = known[plain].strip().removeprefix("=").strip()
+            if not value or not (value[0] in "({" or value.startswith("dim3")):
+                break
+            plain = value
+        else:
+            break
+    made = re.fullmatch(r"(?:::)?(?:dim3\s*)?[({](.*)[)}]", plain, re.DOTALL)
+    return tuple(part.strip() for part in split(made[1])) if made else (plain,)
+
+
+def split(text: str) -> list[str]:
+    """The parts between the commas of the outermost level."""
+    out: list[str] = []
+    depth = start = 0
+    for at, char in enumerate(text):
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "<" and re.search(r"\w\Z", text[:at]) and re.match(r"<[\w:, *&]*>", text[at:]):
+            depth += 1
+        elif char == ">" and depth and re.search(r"<[\w:, *&]*\Z", text[start:at]):
+            depth -= 1
+        elif char == "," and depth == 0:
+            out.append(text[start:at])
+            start = at + 1
+    return [*out, text[start:]] if text[start:].strip() else out
+
+
+def number_of(text: str, known: Mapping[str, str] | None = None) -> int | None:
+    """The value of a constant expression of whole numbers; None for anything else."""
+    plain = re.sub(r"(?<=\d)[uUlL]+\b|'", "", text.strip().removeprefix("=").strip())
+    for _ in range(4):
+        names = [one for one in re.findall(r"[A-Za-z_]\w*", plain) if known and one in known]
+        if not names:
+            break
+        for name in names:
+            value = known[name].strip().removeprefix("=").strip() if known else ""
+            if re.fullmatch(r"\((.*)\)|\{(.*)\}", value):
+                value = value[1:-1]
+            plain = re.sub(rf"\b{name}\b", f"({value})", plain)
+    return _whole(parse_expression(plain)) if len(plain) <= 200 else None
+
+
+def _whole(expr: Expr) -> int | None:
+    if expr.kind == "number":
+        return int(expr.text, 0) if re.fullmatch(r"0[xX][\da-fA-F]+|\d+", expr.text) else None
+    parts = [_whole(one) for one in expr.parts]
+    if any(one is None for one in parts):
+        return None
+    if expr.kind == "cast" and len(parts) == 1:
+        return parts[0]
+    if expr.kind == "unary" and expr.text == "-":
+        return -parts[0]
+    if expr.kind != "binary" or expr.text not in _OPERATORS:
+        return None
+    left, right = parts
+    if (expr.text in "/%" and not right) or (expr.text == "<<" and not 0 <= right < 64):
+        return None
+    return _OPERATORS[expr.text](left, right)

@@ -1,0 +1,122 @@
+"""A run-time value in the y or z extent of a grid, where 65535 is the most.
+
+*Why.* Only the first axis of a grid reaches 2^31 - 1. A launch with more than 65535 blocks in y or z fails, and a check
+against the limit of x lets it through.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+__global__ void twice_kernel(float* x) { x[blockIdx.y] *= 2; }
+void rows(torch::Tensor& x, cudaStream_t stream) {
+  const dim3 grid(4, x.size(0));  // flagged
+  twice_kernel<<<grid, 32, 0, stream>>>(x.data_ptr<float>());
+}
+void wide(float* x, int64_t rows, int64_t groups, cudaStream_t stream) {
+  TORCH_CHECK(rows <= INT_MAX, "too many");
+  twice_kernel<<<dim3(groups, static_cast<unsigned>(rows)), 32, 0, stream>>>(x);  // flagged
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+__global__ void twice_kernel(float* x) { x[blockIdx.y] *= 2; }
+void rows(torch::Tensor& x, cudaStream_t stream) {
+  const int64_t rows = x.size(0);
+  TORCH_CHECK(rows <= 65535, "too many rows");
+  const dim3 grid(4, rows);
+  twice_kernel<<<grid, 32, 0, stream>>>(x.data_ptr<float>());
+  twice_kernel<<<dim3(rows, 8), 32, 0, stream>>>(x.data_ptr<float>());
+  twice_kernel<<<dim3(1, std::min<int64_t>(x.size(1), 65535)), 32, 0, stream>>>(x.data_ptr<float>());
+}
+```
+
+*Use instead.* The long axis in x, a stride loop over y, or a check against 65535.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.rules._launches import Site, locals_of, sites
+from opwalker.rules._values import checks_before, extents, number_of, terms_of
+
+_MOST = 65535
+#: Names of sizes that grow with the load, not with a model's shape.
+_GROWS = re.compile(
+    r"(?:\.|->)(?:size\(0\)|numel\()|\b(?:num_|n_|total_)?(?:tokens|rows|batch\w*|seqs?|elements|groups|m)\b"
+)
+#: Sizes of a model: thousands at the most.
+_STAYS = re.compile(r"(?i)head|hidden|dim\b|expert|layer|rank|world|warp|split")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        told: set[tuple[int, str]] = set()
+        for site in sites(routine):
+            known = locals_of(site)
+            for axis, extent in zip("xyz", extents(site.grid or "", known), strict=False):
+                if axis == "x" or not _is_open(site, extent, known):
+                    continue
+                line = _declared(site) or site.line
+                if (line, axis) in told:
+                    continue
+                told.add((line, axis))
+                file = routine.file
+                if site.macro is not None and not site.macro.known:
+                    file, line = site.place(routine)
+                value = extent.strip()
+                yield Draft(
+                    file,
+                    line,
+                    f"`{value}` is the {axis} extent of the grid of {site.name}, and nothing keeps it below 65536",
+                    (
+                        Related(routine.file, site.line, f"{site.name} is launched here"),
+                        *_other_limit(site, extent, known, routine.file),
+                    ),
+                    next(iter(re.findall(r"[A-Za-z_]\w*", value.rsplit("(", 1)[-1])), ""),
+                )
+
+
+def _declared(site: Site) -> int | None:
+    for one in reversed((*site.before, *site.around)):
+        for declared in one.declares:
+            if declared.name == (site.grid or "").strip() and "dim3" in declared.type:
+                return declared.line
+    return None
+
+
+def _is_open(site: Site, extent: str, known: Mapping[str, str]) -> bool:
+    if number_of(extent, known) is not None:
+        return False
+    terms = terms_of(extent, known)
+    if not any(_GROWS.search(one) for one in terms) or any(_STAYS.search(one) for one in terms):
+        return False
+    opened = " ".join(known.get(one, "") for one in terms if one in known) + extent
+    if re.search(r"\bmin\b", opened):
+        return False
+    return not any(_limits(condition, terms) for condition, _, _ in checks_before(site.before, site.around))
+
+
+def _limits(condition: str, terms: set[str]) -> bool:
+    """Whether a condition keeps one of the terms at 65535 or below."""
+    if not terms_of(condition, {}) & terms:
+        return False
+    numbers = [int(one) for one in re.findall(r"\b\d+\b", condition)]
+    named = re.search(r"[mM]ax\w*[gG]rid\w*|GRID\w*MAX|MAX\w*GRID|kMaxGrid\w*|maxGridSize", condition)
+    return bool(named) or any(0 < one <= _MOST + 1 for one in numbers) or "65535" in condition or "0xFFFF" in condition
+
+
+def _other_limit(site: Site, extent: str, known: Mapping[str, str], file: str) -> tuple[Related, ...]:
+    terms = terms_of(extent, known)
+    for condition, _, line in checks_before(site.before, site.around):
+        if terms_of(condition, {}) & terms and re.search(r"INT_MAX|numeric_limits|2147483647", condition):
+            return (Related(file, line, "this check uses the limit of x"),)
+    return ()
+
+
+RULE = Rule("grid-yz-limit", "warning", _run)

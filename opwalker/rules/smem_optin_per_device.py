@@ -1,0 +1,100 @@
+"""A kernel attribute that is set once in a process, though it belongs to a device.
+
+*Why.* `cudaFuncSetAttribute` speaks of the function on the current device. Behind a static flag it is set for the first
+GPU alone: launches on the second fail.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+__global__ void tile_kernel(float* x) { x[threadIdx.x] *= 2; }
+void run(float* x, cudaStream_t stream) {
+  static bool ready = false;
+  if (!ready) {
+    C10_CUDA_CHECK(cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304));  // flagged
+    ready = true;
+  }
+}
+void once(float* x) {
+  static std::once_flag flag;
+  std::call_once(flag, [&] {
+    cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304);  // flagged
+  });
+}
+void initialised() {
+  auto what = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  static const cudaError_t set = cudaFuncSetAttribute(tile_kernel, what, 98304);  // flagged
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+__global__ void tile_kernel(float* x) { x[threadIdx.x] *= 2; }
+void run(float* x, int device, cudaStream_t stream) {
+  static bool ready[64] = {};
+  if (!ready[device]) {
+    C10_CUDA_CHECK(cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304));
+    ready[device] = true;
+  }
+  C10_CUDA_CHECK(cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304));
+}
+```
+
+*Use instead.* The call before every launch (it is cheap), or a flag for each device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.rules._launches import Point, points
+
+_SETS = re.compile(r"(?:cuda|hip|cu)FuncSet(?:Attribute|CacheConfig|SharedMemConfig)\Z")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        if routine.on_device or not any(_SETS.match(c.simple) for one in routine.walk() for c in one.calls):
+            continue
+        statics = {d.name: d for one in routine.walk() for d in one.declares if d.static}
+        for point in points(routine.statements):
+            for call in point.statement.calls:
+                if not _SETS.match(call.simple):
+                    continue
+                flag = _flag(point, statics)
+                if flag is None:
+                    continue
+                file, line = routine.file, call.line
+                if call.macro is not None and not call.macro.known:
+                    file, line = call.macro.file, call.macro.line
+                yield Draft(
+                    file,
+                    line,
+                    f"{call.simple} runs once in the process, under {flag}, and holds for one device alone",
+                    (Related(routine.file, statics[flag].line, f"{flag} lives as long as the program"),),
+                    call.simple,
+                )
+
+
+def _flag(point: Point, statics: dict) -> str | None:
+    """The static that keeps a statement from running again, where it is not indexed."""
+    for one in point.statement.declares:
+        if one.static:
+            return one.name
+    for around in point.around:
+        text = around.text if around.kind == "if" else ""
+        if any(call.simple == "call_once" for call in around.calls):
+            text = around.calls[0].arguments[0] if around.calls and around.calls[0].arguments else ""
+        if any(one.static for one in around.declares):
+            return next(one.name for one in around.declares if one.static)
+        for name in statics:
+            if re.search(rf"\b{re.escape(name)}\b(?!\s*(?:\[|\.\s*(?:find|count|contains|at|insert)|\())", text):
+                return name
+    return None
+
+
+RULE = Rule("smem-optin-per-device", "warning", _run)
