@@ -3,16 +3,11 @@
 // NeoX takes element i of a head and element i + rot_dim / 2 for a pair (x, y), GPT-J elements 2 i and 2 i + 1. A thread takes
 // kWidth pairs of one head, so that all of its accesses are as wide as the memory likes them.
 
+#include "common/heads.cuh"
 #include "common/op.cuh"
 #include "common/vector.cuh"
 
 namespace opwalker_ref {
-
-// The strides of query, or of key, in elements; heads are contiguous.
-struct HeadStrides {
-  int64_t token;
-  int64_t head;
-};
 
 template <typename scalar_t, typename cache_t, bool kIsNeox, int kWidth>
 __global__ void __launch_bounds__(512) rotary_embedding_kernel(
@@ -32,9 +27,8 @@ __global__ void __launch_bounds__(512) rotary_embedding_kernel(
   for (int item = threadIdx.x; item < (num_heads + num_kv_heads) * per_head; item += blockDim.x) {
     const int head = item / per_head;
     const int first = item % per_head * kWidth;
-    scalar_t* row = head < num_heads
-                        ? query + token * query_strides.token + head * query_strides.head
-                        : key + token * key_strides.token + (head - num_heads) * key_strides.head;
+    scalar_t* row = head < num_heads ? query + query_strides.offset(token, head)
+                                     : key + key_strides.offset(token, head - num_heads);
     scalar_t* lower = row + (kIsNeox ? first : 2 * first);
     scalar_t* upper = row + (kIsNeox ? first + half : 2 * first + kWidth);
 
@@ -131,8 +125,7 @@ void rotary_embedding(
     auto* q = static_cast<query_t*>(query.data_ptr()) + rope_dim_offset;
     auto* k = key.has_value() ? static_cast<query_t*>(key->data_ptr()) + rope_dim_offset : nullptr;
     const auto* at = static_cast<const int64_t*>(positions.data_ptr());
-    const int64_t strides[] = {query_strides.token, query_strides.head, key_strides.token, key_strides.head, rot_dim / 2};
-    const bool wide = std::all_of(strides, strides + 5, [](int64_t stride) { return stride % kWidth == 0; });
+    const bool wide = query_strides.divide_by(kWidth) && key_strides.divide_by(kWidth) && rot_dim / 2 % kWidth == 0;
     DISPATCH_FLOATING_TYPES(cos_sin_cache.scalar_type(), "rotary_embedding", [&] {
       const auto* angles = static_cast<const scalar_t*>(cos_sin_cache.data_ptr());
       if (wide && aligned<kWidth>(q, k, angles)) {

@@ -6,7 +6,7 @@ view (in front, behind, between rows) is known byte by byte, so that a write the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,11 +21,13 @@ POISON = 0xFF
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Array:
-    """A tensor. ``storage`` is all of its memory as bytes, ``view`` the elements' bits within it."""
+    """A tensor. ``storage`` is all of its memory as bytes, ``view`` the elements' bits within it; ``on_host``: it stays
+    in the memory of the CPU."""
 
     storage: np.ndarray
     view: np.ndarray
     type: ElementType
+    on_host: bool = False
 
     @classmethod
     def empty(cls, shape: tuple[int, ...], dtype: str) -> Array:
@@ -59,7 +61,11 @@ class Array:
     def _same(self, view: np.ndarray) -> Array:
         if view.size and not np.may_share_memory(view, self.storage):
             raise ValueError(f"no view of shape {view.shape} can be had of strides {self.view.strides}")
-        return Array(self.storage, view, self.type)
+        return replace(self, view=view)
+
+    def to_host(self) -> Array:
+        """The same tensor in the memory of the CPU."""
+        return replace(self, on_host=True)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ class _Tensor(ctypes.Structure):
         ("sizes", ctypes.POINTER(ctypes.c_int64)),
         ("strides", ctypes.POINTER(ctypes.c_int64)),
         ("scalar_type", ctypes.c_int32),
+        ("on_host", ctypes.c_int32),
     )
 
 
@@ -90,7 +91,7 @@ def _described(value: Array, kept: list[object]) -> _Tensor:
     sizes = (ctypes.c_int64 * max(1, len(value.shape)))(*value.shape)
     strides = (ctypes.c_int64 * max(1, len(value.shape)))(*value.strides)
     data = value.storage.ctypes.data + value.offset
-    tensor = _Tensor(data, len(value.shape), sizes, strides, value.type.scalar_type)
+    tensor = _Tensor(data, len(value.shape), sizes, strides, value.type.scalar_type, value.on_host)
     kept += [sizes, strides, tensor]
     return tensor
 

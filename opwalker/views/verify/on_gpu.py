@@ -92,14 +92,16 @@ class GpuOp:
 
 
 def laid_out(arguments: Mapping[str, Any]) -> tuple[dict[int, torch.Tensor], dict[str, Any]]:
-    """Storages on the device, by ``id`` of the host's; and the arguments with tensors on them."""
+    """Storages on the device, by ``id`` of the host's; and the arguments with tensors on them. What belongs to the host
+    stays there: the op works on the storage itself."""
     storages: dict[int, torch.Tensor] = {}
     values: dict[str, Any] = {}
     for name, value in arguments.items():
         if isinstance(value, Array):
             key = id(value.storage)
             if key not in storages:
-                storages[key] = torch.from_numpy(value.storage).cuda()
+                storage = torch.from_numpy(value.storage)
+                storages[key] = storage if value.on_host else storage.cuda()
             values[name] = _view(storages[key], value)
         else:
             values[name] = value

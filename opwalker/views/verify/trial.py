@@ -148,7 +148,8 @@ def _judged(contract: Contract, op: Any, arguments: dict[str, Any], seed: int) -
     before = {id(one.storage): one.storage.copy() for one in arrays.values()}
     renamed = named_for(parameters, arguments, contract)
     ours = {id(one): name for name, one in arrays.items()}
-    marked = [ours[id(renamed[one.name])] for one in parameters if one.mutated and renamed.get(one.name) is not None]
+    # A schema may mark a number as mutated (vLLM's `int!?` does): there is nothing to look at.
+    marked = [ours[id(value)] for one in parameters if one.mutated and id(value := renamed.get(one.name)) in ours]
     try:
         called = op(renamed, seed)
     except CallFailed as error:

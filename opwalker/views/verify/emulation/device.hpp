@@ -106,5 +106,7 @@ T __ldcs(const T* from) { return *from; }
 template <typename T>
 void __stcs(T* to, T value) { *to = value; }
 
+using std::isinf;
+using std::isnan;
 using std::max;
 using std::min;

@@ -10,6 +10,7 @@ struct TensorDescription {
   const int64_t* sizes;
   const int64_t* strides;
   int32_t scalar_type;
+  int32_t on_host;
 };
 
 struct Value {
@@ -92,7 +93,8 @@ class Tensor {
       : data_(of.data, [](void*) {}),
         sizes_(of.sizes, of.sizes + of.dims),
         strides_(of.strides, of.strides + of.dims),
-        type_(static_cast<ScalarType>(of.scalar_type)) {}
+        type_(static_cast<ScalarType>(of.scalar_type)),
+        on_host_(of.on_host != 0) {}
 
   // New and contiguous, filled with the poison.
   Tensor(IntHeaderOnlyArrayRef sizes, ScalarType type) : sizes_(sizes.begin(), sizes.end()), type_(type) {
@@ -116,9 +118,9 @@ class Tensor {
   IntHeaderOnlyArrayRef strides() const { return strides_; }
   ScalarType scalar_type() const { return type_; }
   size_t element_size() const { return torch::headeronly::element_size(type_); }
-  int32_t get_device_index() const { return 0; }
-  bool is_cuda() const { return true; }
-  bool is_cpu() const { return false; }
+  int32_t get_device_index() const { return on_host_ ? -1 : 0; }
+  bool is_cuda() const { return !on_host_; }
+  bool is_cpu() const { return on_host_; }
   int64_t numel() const {
     int64_t all = 1;
     for (const int64_t size : sizes_) all *= size;
@@ -137,6 +139,7 @@ class Tensor {
   std::shared_ptr<void> data_;
   std::vector<int64_t> sizes_, strides_;
   ScalarType type_;
+  bool on_host_ = false;
 };
 
 inline Tensor new_empty(const Tensor& like, IntHeaderOnlyArrayRef sizes, std::optional<ScalarType> type = std::nullopt) {
@@ -287,7 +290,7 @@ extern "C" inline __attribute__((used, visibility("default"))) int cuda_on_cpu_c
   *returned_count = static_cast<int64_t>(kept().size());
   for (size_t i = 0; i < kept().size(); ++i) {
     const Tensor& t = kept()[i];
-    returned[i] = {t.data_ptr(), t.dim(), t.sizes().data(), t.strides().data(), static_cast<int32_t>(t.scalar_type())};
+    returned[i] = {t.data_ptr(), t.dim(), t.sizes().data(), t.strides().data(), static_cast<int32_t>(t.scalar_type()), t.is_cpu()};
   }
   put(kernels, launched);
   return code;
