@@ -1,0 +1,104 @@
+"""A block barrier that some threads of a block may not reach.
+
+*Why.* `__syncthreads` waits for every thread of the block. Threads that have left, or that took another branch, never
+come: the block hangs, or the result is undefined.
+
+*Flagged*
+
+```cuda
+__global__ void early(float* out, const float* in, int n) {
+  __shared__ float tile[256];
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  tile[threadIdx.x] = in[i];
+  __syncthreads();  // flagged
+  out[i] = tile[0];
+}
+__global__ void inside(float* out, int n) {
+  int lane = threadIdx.x % 32;
+  if (lane == 0) {
+    __syncthreads();  // flagged
+  }
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    __syncthreads();  // flagged
+  }
+}
+```
+
+*Clean*
+
+```cuda
+__global__ void whole(float* out, const float* in, int n) {
+  __shared__ float tile[256];
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (blockIdx.x * blockDim.x >= n) return;
+  const bool live = i < n;
+  tile[threadIdx.x] = live ? in[i] : 0.f;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    tile[threadIdx.x] += tile[threadIdx.x + 32];
+    __syncwarp();
+  }
+  for (int k = 0; k < n; ++k) {
+    __syncthreads();
+  }
+  if (live) out[i] = tile[threadIdx.x];
+  if (i >= n) return;
+  out[i] += 1;
+}
+```
+
+*Use instead.* A flag that keeps the threads past the end idle until after the last barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine, Statement
+from opwalker.rules._threads import BARRIER, Threads
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        if not routine.on_device or not any(BARRIER.match(c.name) for one in routine.walk() for c in one.calls):
+            continue
+        threads = Threads(routine)
+        yield from _block(routine, routine.statements, threads, None)
+
+
+def _block(
+    routine: Routine, statements: Sequence[Statement], threads: Threads, cause: Related | None
+) -> Iterator[Draft]:
+    """Barriers below ``statements``; ``cause`` is what has already parted the threads."""
+    for one in statements:
+        if cause is not None:
+            for call in one.calls:
+                if BARRIER.match(call.name):
+                    yield Draft(
+                        routine.file, call.line, f"{call.name} is not reached by every thread of the block", (cause,),
+                        call.simple, op=None,
+                    )  # fmt: skip
+        parted = cause
+        if one.kind in ("if", "while", "for", "do", "switch") and threads.differ(one.text):
+            parted = Related(routine.file, one.line, f"`{one.text[:80]}` differs between threads")
+        yield from _block(routine, one.body, threads, parted)
+        yield from _block(routine, one.orelse, threads, parted)
+        if one.kind == "if" and parted is not cause and cause is None and _leaves(one):
+            cause = Related(routine.file, one.line, f"threads leave here by `{one.text[:80]}`")
+
+
+def _leaves(one: Statement) -> bool:
+    """Whether some threads leave the routine or its loop by one branch."""
+    return any(_ends(branch) for branch in (one.body, one.orelse))
+
+
+def _ends(branch: Sequence[Statement]) -> bool:
+    if not branch:
+        return False
+    last = branch[-1]
+    return last.kind in ("return", "break", "continue") or (last.kind == "block" and _ends(last.body))
+
+
+RULE = Rule("barrier-divergent", "error", _run)

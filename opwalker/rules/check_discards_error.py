@@ -1,0 +1,84 @@
+"""A check macro that asks for an error and throws the answer away.
+
+*Why.* The call looks checked at every use, and no failure is ever seen.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+#define RUN(x) (void)(x)  // flagged
+#define CHECK_CUDA_ERROR() { cudaGetLastError(); }  // flagged
+void run(float* p) {
+  RUN(cudaFree(p));
+  CHECK_CUDA_ERROR();
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+#define RUN(x) do { auto e = (x); if (e != cudaSuccess) throw e; } while (0)
+#define CHECK_SHAPE(x) (void)(x)
+#define CUDA_CHECK(x) C10_CUDA_CHECK(x)
+#define SIZE_OF(x) ((x).size(0))
+void run(float* p) {
+  RUN(cudaFree(p));
+  CHECK_SHAPE(p);
+  CUDA_CHECK(cudaFree(p));
+}
+```
+
+*Use instead.* A macro that compares with `cudaSuccess` and throws.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Rule
+
+_READS = re.compile(
+    r"[!=]=|\bif\b|\?|throw|TORCH_|CHECK|ASSERT|Error\w*\(|_check|check\(|assert|return|fail|<<", re.IGNORECASE
+)
+_ASKS = re.compile(
+    r"^[\s({;})]*(?:do\s*\{)?\s*(?:cuda|hip)(?:Get|PeekAt)LastError\s*\(\s*\)\s*;?\s*\}?[\s()};while0]*$"
+)
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    used = _runtime_arguments(tree)
+    for file in tree.files("cuda", "cpp"):
+        for macro in tree.macros(file):
+            body = (macro.body or "").strip()
+            if macro.parameters is None or not body:
+                continue
+            if _ASKS.match(body):
+                yield Draft(file, macro.line, f"{macro.name} asks for the last error and drops it", symbol=macro.name)
+                continue
+            if len(macro.parameters) != 1 or _READS.search(body):
+                continue
+            given = re.escape(macro.parameters[0])
+            only = re.fullmatch(rf"(?:\(void\)\s*)?[({{\s]*(?:\(void\)\s*)?{given}[)}};\s]*", body)
+            # A name alone says little: what is handed to it must be a runtime call.
+            if only and "(void)" in body.replace(" ", "") and macro.name in used:
+                yield Draft(file, macro.line, f"{macro.name} drops the error of what it is given", symbol=macro.name)
+
+
+def _runtime_arguments(tree: CheckedTree) -> frozenset[str]:
+    """Macros whose text holds a runtime call somewhere in the source."""
+    found: set[str] = set()
+    for routine in tree.routines:
+        for one in routine.walk():
+            if one.macro is None and one.written and re.search(r"\b(?:cuda|hip|nccl|cublas)[A-Z]\w*\s*\(", one.written):
+                name = re.match(r"([A-Z_][A-Z0-9_]*)\s*\(", one.written)
+                if name:
+                    found.add(name[1])
+            elif one.macro is not None and not one.macro.known and re.match(r"\(?\s*void", one.text):
+                if re.search(r"\b(?:cuda|hip|nccl|cublas)[A-Z]\w*\s*\(", one.text):
+                    found.add(one.macro.name)
+    return frozenset(found)
+
+
+RULE = Rule("check-discards-error", "warning", _run)

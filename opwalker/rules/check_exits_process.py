@@ -1,0 +1,76 @@
+"""An error check that ends the process, reachable from Python.
+
+*Why.* A failed call in a worker kills the interpreter. Nothing can be caught, logged or cleaned up.
+
+*Flagged*
+
+```cpp
+#include <pybind11/pybind11.h>
+#define RUN(x)                          \\
+  do {                                  \\
+    if ((x) != 0) {                     \\
+      std::exit(1); /* flagged */       \\
+    }                                   \\
+  } while (0)
+static void need(bool ok) {
+  if (!ok) abort();  // flagged
+}
+int grab(int n) {
+  RUN(n);
+  RUN(n + 1);
+  need(n > 0);
+  return n;
+}
+PYBIND11_MODULE(kit, m) { m.def("grab", &grab); }
+```
+
+*Clean*
+
+```cpp
+#include <pybind11/pybind11.h>
+#define RUN(x) do { if ((x) != 0) throw std::runtime_error("failed"); } while (0)
+int grab(int n) { RUN(n); return n; }
+int main(int argc, char** argv) { if (argc > 9) exit(1); return 0; }
+PYBIND11_MODULE(kit, m) { m.def("grab", &grab); }
+```
+
+*Use instead.* An exception, or an error code that the caller sees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+
+_ENDS = re.compile(r"(?:std::|::)?(?:exit|abort|_Exit|quick_exit|_exit|terminate)\Z")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        if routine.on_device:
+            continue
+        for one in routine.walk():
+            for call in one.calls:
+                if call.receiver is not None or not _ENDS.match(call.name):
+                    continue
+                ops = tree.ops_of(routine)
+                if not ops:
+                    continue
+                file, line = routine.file, call.line
+                if call.macro is not None:
+                    if call.macro.known:
+                        continue
+                    file, line = call.macro.file, call.macro.line
+                yield Draft(
+                    file,
+                    line,
+                    f"{call.name} ends the process, and Python reaches it",
+                    (Related(routine.file, call.line, f"reached in {routine.name}, by {ops[0]}"),),
+                    call.simple,
+                    op=ops[0],
+                )
+
+
+RULE = Rule("check-exits-process", "warning", _run)

@@ -1,0 +1,130 @@
+"""A way out of a function on which the interpreter lock that it took is not given back.
+
+*Why.* `PyGILState_Ensure` without its `PyGILState_Release` leaves the lock with a thread that may never run Python
+again.
+
+*Flagged*
+
+```cpp
+#include <Python.h>
+int ask(PyObject* f) {
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyObject* r = PyObject_CallObject(f, nullptr);
+  if (!r) return 1;  // flagged
+  Py_DECREF(r);
+  PyGILState_Release(state);
+  return 0;
+}
+void forget(PyObject* f) {
+  auto state = PyGILState_Ensure();
+  Py_DECREF(f);
+}  // flagged
+```
+
+*Clean*
+
+```cpp
+#include <Python.h>
+int ask(PyObject* f) {
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyObject* r = PyObject_CallObject(f, nullptr);
+  if (!r) {
+    PyGILState_Release(state);
+    return 1;
+  }
+  Py_DECREF(r);
+  PyGILState_Release(state);
+  return 0;
+}
+struct Lock {
+  PyGILState_STATE state;
+  Lock() { state = PyGILState_Ensure(); }
+  ~Lock() { PyGILState_Release(state); }
+};
+```
+
+*Use instead.* An object that releases when it goes (`py::gil_scoped_acquire`), or a release before every return.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Statement
+
+_TAKES, _GIVES = "PyGILState_Ensure", "PyGILState_Release"
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The states that are held on a way, with the line each was taken on."""
+
+    states: tuple[tuple[str, int], ...] = ()
+
+    def taken(self, name: str, line: int) -> _Held:
+        return _Held((*self.states, (name, line)))
+
+    def given(self, name: str) -> _Held:
+        return _Held(tuple(one for one in self.states if one[0] != name))
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        calls = [call.simple for one in routine.walk() for call in one.calls]
+        if _TAKES not in calls:
+            continue
+        # One that keeps its state in a member is half of a pair: the other half is another function.
+        if not any(d.value and _TAKES in d.value for one in routine.walk() for d in one.declares):
+            continue
+        left: list[tuple[int, str, int]] = []
+        ends = _follow(routine.statements, {_Held()}, left)
+        for held in ends:
+            left += [(routine.end_line, name, line) for name, line in held.states]
+        for line, name, taken in sorted(set(left)):
+            yield Draft(
+                routine.file,
+                line,
+                f"{routine.name} is left here without giving back {name}",
+                (Related(routine.file, taken, f"{name} is taken here"),),
+                name,
+            )
+
+
+def _follow(statements: Sequence[Statement], ways: set[_Held], left: list[tuple[int, str, int]]) -> set[_Held]:
+    """The ways that run past ``statements``; those that leave the routine enter what they hold into ``left``."""
+    for one in statements:
+        if not ways:
+            break
+        ways = _step(one, ways, left)
+    return ways
+
+
+def _step(one: Statement, ways: set[_Held], left: list[tuple[int, str, int]]) -> set[_Held]:
+    for declared in one.declares:
+        if declared.value and _TAKES in declared.value:
+            ways = {way.taken(declared.name, declared.line) for way in ways}
+    for call in one.calls:
+        if call.simple == _GIVES and call.arguments:
+            ways = {way.given(call.arguments[0].strip()) for way in ways}
+    if one.kind in ("return", "throw"):
+        left += [(one.line, name, line) for way in ways for name, line in way.states]
+        return set()
+    if one.kind in ("if", "if constexpr"):
+        return _follow(one.body, ways, left) | _follow(one.orelse, ways, left)
+    if one.kind in ("for", "while", "range for", "switch"):
+        return ways | _follow(one.body, ways, left)
+    if one.kind == "try":
+        return _follow(one.body, ways, left) | _follow(one.orelse, ways, left)
+    if one.kind == "goto":
+        return set()  # where it leads is not followed
+    if one.kind in ("do", "block", "case", "label", "catch"):
+        return _follow(one.body, ways, left)
+    if any(re.fullmatch(r"(?:std::)?(?:exit|abort|_Exit|quick_exit)", call.name) for call in one.calls):
+        return set()
+    return ways
+
+
+RULE = Rule("gilstate-unbalanced", "error", _run)

@@ -1,0 +1,155 @@
+"""An exception that can leave a function with C linkage.
+
+*Why.* The caller may be C, or Python through ctypes. An exception that reaches it ends the process.
+
+*Flagged*
+
+```cpp
+#include <stdexcept>
+struct Driver {
+  Driver() { throw std::runtime_error("no driver"); }
+  static Driver& get() { static Driver d; return d; }
+};
+static void need(bool ok) { if (!ok) throw std::runtime_error("no"); }
+extern "C" int kit_init() {
+  Driver::get();  // flagged
+  return 0;
+}
+extern "C" int kit_need(int n) {
+  need(n > 0);  // flagged
+  return 0;
+}
+extern "C" int kit_throw(int n) {
+  if (n < 0) throw std::runtime_error("negative");  // flagged
+  return 0;
+}
+extern "C" void kit_check(int n) {
+  TORCH_CHECK(n > 0, "positive");  // flagged
+}
+```
+
+*Clean*
+
+```cpp
+#include <stdexcept>
+static void need(bool ok) { if (!ok) throw std::runtime_error("no"); }
+static int careful(bool ok) {
+  try { need(ok); } catch (...) { return 1; }
+  return 0;
+}
+extern "C" int kit_need(int n) {
+  try {
+    need(n > 0);
+    return 0;
+  } catch (const std::exception& e) {
+    return 1;
+  } catch (...) {
+    return 2;
+  }
+}
+extern "C" int kit_other(int n) { return careful(n > 0); }
+```
+
+*Use instead.* `try { … } catch (...) { … }` around the whole body, and an error code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import CallText, Routine, Statement
+
+_CHECKS = re.compile(r"(?:STD_|C10_|AT_|TORCH_|TVM_FFI_)\w*(?:CHECK|ASSERT|THROW|ERROR|ENFORCE)\w*\Z|AT_ERROR\Z")
+_DEEPEST = 6
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    known: dict[tuple[str, int], tuple[Related, ...] | None] = {}
+    for routine in tree.routines:
+        if "extern_c" not in routine.flags or routine.on_device:
+            continue
+        if re.match(r"(?:PyInit_|PyMODINIT)", routine.name):
+            continue
+        found = _first(tree, routine, routine.statements, known, 0)
+        if found is not None:
+            line, way = found
+            message = f"an exception can leave {routine.name}, which has C linkage"
+            yield Draft(routine.file, line, message, way, routine.name)
+
+
+def _first(
+    tree: CheckedTree, routine: Routine, statements: Sequence[Statement],
+    known: dict[tuple[str, int], tuple[Related, ...] | None], depth: int,
+) -> tuple[int, tuple[Related, ...]] | None:  # fmt: skip
+    """The first line of a routine from which an exception can leave it, and the steps to the throw."""
+    for one in statements:
+        if one.kind == "try" and any(_catches_all(held) for held in one.orelse):
+            found = None
+            for held in one.orelse:
+                found = found or _first(tree, routine, held.body, known, depth)
+            if found:
+                return found
+            continue
+        if one.kind == "throw":
+            return one.line, (Related(routine.file, one.line, "thrown here"),)
+        for call in one.calls:
+            way = _thrown_by(tree, routine, call, known, depth)
+            if way is not None:
+                return call.line, way
+        for declared in one.declares:
+            way = _made(tree, routine, declared.type, declared.value, known, depth)
+            if way is not None:
+                return declared.line, (Related(routine.file, declared.line, f"{declared.name} is made here"), *way)
+        for part in (one.head, one.body, one.orelse):
+            found = _first(tree, routine, part, known, depth)
+            if found:
+                return found
+    return None
+
+
+def _catches_all(held: Statement) -> bool:
+    return held.kind == "catch" and held.text.strip() in ("...", "")
+
+
+def _thrown_by(tree: CheckedTree, routine: Routine, call: CallText, known, depth: int) -> tuple[Related, ...] | None:
+    if _CHECKS.match(call.simple) and call.receiver is None:
+        return (Related(routine.file, call.line, f"{call.simple} throws"),)
+    for target in tree.targets(routine, call):
+        way = _leaves(tree, target, known, depth + 1)
+        if way is not None:
+            return way
+    return None
+
+
+def _made(tree: CheckedTree, routine: Routine, kind: str, value: str | None, known, depth: int):
+    """The throw of a constructor that an object's declaration runs."""
+    name = re.sub(r"\b(?:const|static|thread_local)\b|[&*]", " ", kind).strip()
+    if not re.fullmatch(r"[\w:]+", name) or "*" in kind or "&" in kind:
+        return None
+    simple = name.rsplit("::", 1)[-1]
+    for file, function in tree.functions(simple):
+        if function.scope[-1:] == (simple,) and function.body_end:
+            target = tree.routine_at(file, function.line)
+            if target is not None:
+                way = _leaves(tree, target, known, depth + 1)
+                if way is not None:
+                    return way
+    return None
+
+
+def _leaves(tree: CheckedTree, routine: Routine, known, depth: int) -> tuple[Related, ...] | None:
+    """The steps from a routine to a throw that can leave it."""
+    key = (routine.file, routine.line)
+    if key not in known:
+        known[key] = None
+        if depth < _DEEPEST and not routine.on_device and "noexcept" not in " ".join(routine.attributes):
+            found = _first(tree, routine, routine.statements, known, depth)
+            if found is not None:
+                line, way = found
+                known[key] = (Related(routine.file, line, f"in {routine.name}"), *way)
+    return known[key]
+
+
+RULE = Rule("throw-across-c", "error", _run)
