@@ -113,6 +113,9 @@ class EntryView:
         entry = Entry("file", path, path, 1, max(1, lines))
         bound = bound_ops(self._workbench, path)
         # Entry points first: what an op is bound to, then the rest in the order of the file.
+        # What another build reads stands in the outline; its walk is that build's.
+        here = [c for c in hosts if self._workbench.unit().resolver.is_read(c.path, c.function)]
+        hosts = here or hosts
         hosts.sort(key=lambda c: (c.function.offset not in bound, c.function.line))
         walk = self._walk(entry, hosts, kernels)
         return replace(walk, outline=outline_of(self._workbench, path, walk.implementations))

@@ -20,6 +20,7 @@ from opwalker.views.branches import Branches, needed
 #: Functions of the defining file whose bodies are read for uses; uses shown of one kind.
 MAX_FUNCTIONS = 80
 MAX_USES = 24
+_TABLE = re.compile(r"\bPy(?:MethodDef|ModuleDef|TypeObject|GetSetDef|MemberDef)\b")
 _STATIC = re.compile(r"\b(?:static|thread_local)\b")
 _FIXED = re.compile(r"\b(?:const|constexpr)\b")
 
@@ -32,9 +33,10 @@ def globals_of(workbench: Workbench, unit: Unit, bodies: Sequence[tuple[str, Bod
             out.setdefault((fact.file, f"{name}::{fact.name}"), fact)
         for path, entry in _used(workbench, unit, body):
             key = (path, "::".join((*entry.scope, entry.name)))
-            if key not in out:
+            if key not in out and not _TABLE.search(entry.type):
                 out[key] = _read(workbench, unit, path, entry)
-    return tuple(out.values())
+    # What nothing writes and nothing tests is a constant in all but name.
+    return tuple(fact for fact in out.values() if fact.written or fact.tested or "static" in fact.kind)
 
 
 def _statics(name: str, body: Body) -> Iterator[GlobalFact]:

@@ -231,7 +231,7 @@ def _goes_to(body: Body, taken: _Taken, word: re.Pattern[str] | None) -> Iterato
     for call in body.facts.calls:
         if call.start <= taken.end or call.simple in _QUIET or acquired(call.simple) or released(call.simple):
             continue
-        if re.match(r"(?:cuda|cu|hip)[A-Z]|std::|[A-Z_]+\Z|static_cast|reinterpret_cast", call.name):
+        if re.match(r"(?:cuda|cu|hip)[A-Z]|std::|[A-Z_]+\Z|static_cast|reinterpret_cast|.*\W\Z", call.name):
             continue
         if any(word.search(body.text(span)) for span in call.arguments):
             yield f"passed to {call.simple} (:{body.use_line(call.start)})"
