@@ -11,6 +11,17 @@ import re
 from collections.abc import Sequence
 
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
+from opwalker.notation.tensor_expression import (
+    as_comparison,
+    asked,
+    dimension_of,
+    extents_of,
+    rank_of,
+    scalar_type,
+    stride_of,
+    tensor_of,
+    whole,
+)
 
 #: What a tensor, an optional or a device is asked, without arguments: as a predicate and its opposite.
 _ASKED = {
@@ -29,8 +40,9 @@ _ASKED = {
     "requires_grad": ("requires a gradient", "requires no gradient"),
     "is_non_overlapping_and_dense": ("is dense without overlaps", "is not dense or overlaps"),
 }
-_PLURAL = {"is": "are", "requires": "require"}
-_RANK = frozenset(("dim", "ndim", "ndimension"))
+_PLURAL = {"is": "are", "has": "have", "requires": "require"}
+#: A clause about one thing: the thing, and what is said of it.
+_PREDICATE = re.compile(r"([\w.:\[\]>-]+) ((?:is|has|requires) .+)\Z")
 _TYPE = frozenset(("scalar_type", "dtype", "type", "options_dtype"))
 _DEVICE = frozenset(("device", "get_device", "get_device_index"))
 _SHAPE = frozenset(("sizes", "sym_sizes", "shape"))
@@ -38,10 +50,6 @@ _COUNT = frozenset(("numel", "sym_numel"))
 _COMPARED = {"<": "is less than", "<=": "is at most", ">": "is greater than", ">=": "is at least"}
 _MOST = {"<": "fewer than ", "<=": "at most ", ">": "more than ", ">=": "at least "}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-_SCALAR_TYPE = re.compile(
-    r"(?:\w+::)*ScalarType::(\w+)\Z|(?:(?:at|torch|c10)::)?k((?:B?Float|Half|Double|U?Int|Long|Short|Char|Byte|Bool|Complex"
-    r"|QU?Int)(?:\d\w*)?)\Z|(?:\w+::)*dl_?(\w+)\Z"
-)
 _ENUMERATOR = re.compile(r"((?:\w+::)+)(k[A-Z]\w*|[A-Z]\w*)\Z")
 _GPU = re.compile(r"(?:\w+::)*(?:DeviceType::|k)?(?:CUDA|kDLCUDA|HIP|PrivateUse1)\Z")
 _CPU = re.compile(r"(?:\w+::)*(?:DeviceType::|k)?(?:CPU|kDLCPU)\Z")
@@ -66,78 +74,8 @@ def said(condition: Expr | str) -> str:
     return _clause(expr) or print_expression(expr)
 
 
-def tensor_of(expr: Expr) -> str:
-    """What an expression speaks of: ``weight`` for ``weight->``, ``weight.value()``, ``(*weight)``."""
-    while True:
-        if expr.kind == "unary" and expr.text in ("*", "&"):
-            expr = expr.parts[0]
-        elif _method(expr) in ("value", "get", "unwrap") and len(expr.parts) == 1:
-            expr = expr.parts[0].parts[0]
-        elif expr.kind == "cast":
-            expr = expr.parts[0]
-        else:
-            return print_expression(expr)
-
-
-def asked(expr: Expr) -> tuple[str, str, tuple[Expr, ...]] | None:
-    """``(tensor, method, arguments)`` of ``tensor.method(arguments)``; also of ``tensor.shape[0]``; else None."""
-    if expr.kind == "index" and len(expr.parts) == 2:
-        held = expr.parts[0]
-        if held.kind == "member" and held.simple in ("shape", "sizes", "strides"):
-            return tensor_of(held.parts[0]), held.simple, (expr.parts[1],)
-        if _method(held) in ("sizes", "shape", "strides") and len(held.parts) == 1:
-            return tensor_of(held.parts[0].parts[0]), held.parts[0].simple, (expr.parts[1],)
-    if expr.kind == "call" and expr.parts[0].kind == "member":
-        return tensor_of(expr.parts[0].parts[0]), expr.parts[0].simple, expr.parts[1:]
-    return None
-
-
-def dimension_of(expr: Expr) -> tuple[str, int] | None:
-    """``(tensor, dimension)`` of ``x.size(-1)``, ``x.sizes()[0]`` and their like; None for anything else."""
-    found = asked(expr)
-    if found is None or found[1] not in ("size", "sizes", "sym_size", "shape") or len(found[2]) != 1:
-        return None
-    number = whole(found[2][0])
-    return (found[0], number) if number is not None else None
-
-
-def stride_of(expr: Expr) -> tuple[str, int] | None:
-    """``(tensor, dimension)`` of ``x.stride(0)`` and its like; None for anything else."""
-    found = asked(expr)
-    if found is None or found[1] not in ("stride", "strides", "sym_stride") or len(found[2]) != 1:
-        return None
-    number = whole(found[2][0])
-    return (found[0], number) if number is not None else None
-
-
-def rank_of(expr: Expr) -> str | None:
-    """The tensor whose number of dimensions is asked for; None for anything else."""
-    found = asked(expr)
-    return found[0] if found and found[1] in _RANK and not found[2] else None
-
-
-def whole(expr: Expr) -> int | None:
-    """The value of a whole number as written, None for anything else."""
-    if expr.kind == "unary" and expr.text == "-" and (inner := whole(expr.parts[0])) is not None:
-        return -inner
-    if expr.kind == "cast":
-        return whole(expr.parts[0])
-    match = re.match(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\Z", expr.text) if expr.kind == "number" else None
-    return int(match[1], 0 if match[1][:2] in ("0x", "0X") else 10) if match else None
-
-
-def scalar_type(expr: Expr) -> str | None:
-    """The name of a scalar type that an enumerator means (``at::kHalf``, ``ScalarType::Half``: ``Half``)."""
-    match = _SCALAR_TYPE.match(expr.text) if expr.kind == "name" else None
-    return (match[1] or match[2] or match[3]) if match else None
-
-
-def _method(expr: Expr) -> str:
-    """The member function that a call calls, empty for anything else."""
-    return expr.parts[0].simple if expr.kind == "call" and expr.parts[0].kind == "member" else ""
-
-
 def _clause(expr: Expr) -> str | None:
+    expr = as_comparison(expr)
     if expr.kind == "binary" and expr.text in ("&&", "||"):
         return _joined(terms(expr, expr.text), expr.text)
     if expr.kind == "unary" and expr.text == "!":
@@ -178,10 +116,6 @@ def _joined(parts: Sequence[Expr], operator: str) -> str | None:
             behind = (_clause(rest) or print_expression(rest)) if rest is not None else _joined(parts[1:], "||")
             if behind is not None:
                 return f"where {present}, {behind}"
-    else:
-        same = _alike(parts)
-        if same is not None:
-            return same
     clauses = [_clause(part) for part in parts]
     if not any(clauses):
         return None
@@ -191,7 +125,25 @@ def _joined(parts: Sequence[Expr], operator: str) -> str | None:
         # An "or" inside an "and" (or the other way) needs its own limits.
         mixed = part.kind == "binary" and part.text in ("&&", "||") and part.text != operator
         shown.append(f"({text})" if mixed else text)
+    if operator == "&&":
+        shown = _factored(shown)
     return listed(shown, word, ", " if len(shown) > 2 else " ")
+
+
+def _factored(clauses: Sequence[str]) -> list[str]:
+    """What clauses say of one thing drawn together, and the one thing that several are said of: ``a and b are …``."""
+    split = [_PREDICATE.match(clause) for clause in clauses]
+    predicates = {match[2] for match in split if match}
+    if len(clauses) > 1 and all(split) and len(predicates) == 1 and len({m[1] for m in split if m}) == len(clauses):
+        verb, rest = predicates.pop().split(" ", 1)
+        return [f"{listed([match[1] for match in split if match], 'and')} {_PLURAL[verb]} {rest}"]
+    out: list[str] = []
+    subject = None
+    for clause, match in zip(clauses, split, strict=True):
+        same = match is not None and match[1] == subject
+        out.append(match[2] if match is not None and same else clause)
+        subject = match[1] if match else None
+    return out
 
 
 def listed(texts: Sequence[str], word: str, before: str = " ") -> str:
@@ -221,17 +173,6 @@ def _constant(expr: Expr) -> bool:
     if expr.kind == "binary":
         return all(_constant(part) for part in expr.parts)
     return whole(expr) is not None or expr.kind == "string" or scalar_type(expr) is not None
-
-
-def _alike(parts: Sequence[Expr]) -> str | None:
-    """One question about several tensors, ``q.is_cuda() && k.is_cuda()``; None for anything else."""
-    found = [asked(part) for part in parts]
-    if any(one is None or one[1] not in _ASKED or one[2] for one in found):
-        return None
-    if len({one[1] for one in found if one}) != 1 or len(found) < 2:
-        return None
-    verb, rest = _ASKED[found[0][1]][0].split(" ", 1)
-    return f"{listed([one[0] for one in found if one], 'and')} {_PLURAL[verb]} {rest}"
 
 
 def _present(expr: Expr) -> str | None:
@@ -288,7 +229,7 @@ def _equal(left: Expr, rights: Sequence[Expr]) -> str:
     if of is not None and all(scalar_type(r) for r in rights):
         return f"{of} is of type {listed([scalar_type(r) or '' for r in rights], 'or')}"
     found = asked(left)
-    if found and found[1] in _COUNT:
+    if found and found[1] in _COUNT and not any(_value(r).startswith(("dimension", "the ")) for r in rights):
         return f"{found[0]} has {listed([_value(r) for r in rights], 'or')} element{_plural(rights)}"
     shown = enumerators(rights)
     word = "is" if shown or all(_constant(r) for r in rights) else "equals"
@@ -308,10 +249,12 @@ def _plural(numbers: Sequence[Expr]) -> str:
 
 def _pointer(expr: Expr) -> str | None:
     """The pointer in ``reinterpret_cast<uintptr_t>(p)``, which is tested for its alignment."""
-    if expr.kind == "cast" and "intptr" in expr.text:
-        found = asked(expr.parts[0])
-        return f"the data of {found[0]}" if found and "data_ptr" in found[1] else print_expression(expr.parts[0])
-    return None
+    if expr.kind != "cast" or not re.search(r"\bu?int(?:ptr|64)_t\b|\bsize_t\b|\blong\b", expr.text):
+        return None
+    found = asked(expr.parts[0])
+    if found and "data_ptr" in found[1]:
+        return f"the data of {found[0]}"
+    return print_expression(expr.parts[0]) if "intptr" in expr.text else None
 
 
 def _typed(expr: Expr) -> str | None:
@@ -334,6 +277,7 @@ def _same(left: Expr, right: Expr) -> str | None:
             (_SHAPE, "have the same shape"),
             (frozenset(("strides",)), "have the same strides"),
             (_COUNT, "have equally many elements"),
+            (frozenset(("has_value", "defined")), "are both given or both not"),
         ):
             if one[1] in methods:
                 return f"{pair} {words}"
@@ -348,15 +292,6 @@ def _same(left: Expr, right: Expr) -> str | None:
                 return f"{one[0]} is on the {place}"
     if one and one[1] in _SHAPE and not one[2] and (extents := extents_of(right)) is not None:
         return f"{one[0]} has shape [{', '.join(_value(e) for e in extents)}]"
-    return None
-
-
-def extents_of(expr: Expr) -> tuple[Expr, ...] | None:
-    """The extents in ``torch::IntArrayRef({a, b})``, ``std::vector<int64_t>{a, b}`` or ``{a, b}``."""
-    if expr.kind == "braces":
-        return expr.parts
-    if expr.kind == "call" and len(expr.parts) == 2 and expr.parts[1].kind == "braces":
-        return expr.parts[1].parts if expr.parts[0].simple.endswith(("Ref", "vector", "Shape", "SmallVector")) else None
     return None
 
 

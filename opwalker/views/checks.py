@@ -65,6 +65,7 @@ def demands_of(body: Body) -> Iterator[Demand]:
         if not _is_check(body, call):
             continue
         _, expr, _ = _condition(body, call)
+        expr = branches.meant(expr, call.start)
         if print_expression(expr) in _NEVER:
             yield from _demanded(body, branches, call.block, call.start)
         else:
@@ -146,6 +147,7 @@ def _thrown(body: Body, exit_: ExitFact) -> str:
 
 def _check(body: Body, branches: Branches, call: CallFact) -> CheckFact:
     condition, expr, rest = _condition(body, call)
+    expr = branches.meant(expr, call.start)
     message = ", ".join(body.written(a) for a in rest) or _message_behind(body, call.end)
     if print_expression(expr) in _NEVER:
         return _raising(body, branches, call.simple, message, call.start, call.block, condition)

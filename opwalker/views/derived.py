@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opwalker.model.walk import Contradiction, DerivedFact, ParameterFact, ShapeSource
-from opwalker.notation.check_words import asked, dimension_of, extents_of, rank_of, said, whole
+from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, terms
+from opwalker.notation.tensor_expression import as_comparison, asked, dimension_of, extents_of, rank_of, whole
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.checks import demands_of
 from opwalker.views.values import Values
@@ -73,6 +74,7 @@ def _presence(condition: Expr, tensor: str) -> bool:
 
 def _demanded(expr: Expr) -> Iterator[tuple[str, int | None, str, str]]:
     """``(tensor, dimension, text, how)`` of what a demanded condition says of shapes."""
+    expr = as_comparison(expr)
     ranks = [_rank(part) for part in terms(expr, "||")]
     if all(ranks) and len({name for name, _ in ranks if name}) == 1:
         yield ranks[0][0], None, " or ".join(str(number) for _, number in ranks), "rank"

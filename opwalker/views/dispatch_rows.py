@@ -12,8 +12,9 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.expanded import Expansion
 from opwalker.expand.owners import lineage
 from opwalker.model.walk import DispatchAxis, DispatchFailure, DispatchRow
-from opwalker.notation.check_words import enumerators, said, scalar_type
+from opwalker.notation.check_words import enumerators, said
 from opwalker.notation.cpp_expression import Expr, negated, print_expression, terms
+from opwalker.notation.tensor_expression import scalar_type
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.checks import failures_of
 

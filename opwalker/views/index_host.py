@@ -17,9 +17,10 @@ from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import Function
 from opwalker.model.host import ParameterFact, ShapeSource
 from opwalker.model.reach import LaunchSite
-from opwalker.notation.check_words import asked, dimension_of, said, stride_of, tensor_of
+from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
 from opwalker.notation.polynomial import Atom, Poly, call, poly, product, symbol
+from opwalker.notation.tensor_expression import asked, dimension_of, stride_of, tensor_of
 from opwalker.views.index_compare import Dim
 from opwalker.views.index_layout import Documented, Passed
 from opwalker.views.shapes import documented

@@ -97,7 +97,7 @@ def components(values: Values, spans: tuple[Span2, ...], found: Found) -> list[E
 
 
 def _is_dim3(values: Values, name: str, offset: int) -> bool:
-    return any(_DIM3.search(local.type.split(" ")[-1]) for local in values.body.locals_at(name, offset))
+    return any(re.search(r"\bdim3\b", local.type) for local in values.body.locals_at(name, offset))
 
 
 def _constructed(expr: Expr) -> tuple[Expr, ...] | None:

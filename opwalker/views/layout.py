@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from opwalker.expand.bodies import Body
 from opwalker.model.body import Span2
 from opwalker.model.reach import LaunchSite
-from opwalker.notation.check_words import asked, listed, said, stride_of, whole
+from opwalker.notation.check_words import listed, said
 from opwalker.notation.cpp_expression import parse_expression, print_expression
+from opwalker.notation.tensor_expression import asked, stride_of, whole
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.checks import demands_of
 from opwalker.views.values import Values

@@ -14,8 +14,8 @@ from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.model.reach import LaunchSite, Reach
 from opwalker.model.walk import DerivedFact, ParameterFact, ShapeSource
-from opwalker.notation.check_words import asked
 from opwalker.notation.cpp_expression import parse_expression, walk
+from opwalker.notation.tensor_expression import asked
 from opwalker.views.derived import derived_facts, with_derived
 from opwalker.views.layout import LayoutUse, layout_uses, verdict
 from opwalker.views.shapes import ShapeReader, documented, fields_of

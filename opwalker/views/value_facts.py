@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opwalker.expand.bodies import Body
-from opwalker.notation.check_words import asked, dimension_of, rank_of, stride_of
 from opwalker.notation.cpp_expression import Expr
+from opwalker.notation.tensor_expression import asked, dimension_of, rank_of, stride_of
 
 if TYPE_CHECKING:
     from opwalker.views.values import Values

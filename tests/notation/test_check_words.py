@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from opwalker.notation.check_words import dimension_of, in_words, listed, rank_of, said, stride_of, tensor_of
+from opwalker.notation.check_words import in_words, listed, said
 from opwalker.notation.cpp_expression import parse_expression
+from opwalker.notation.tensor_expression import dimension_of, rank_of, stride_of, tensor_of
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,17 @@ from opwalker.notation.cpp_expression import parse_expression
         ("a == b", "a equals b"),
         ("a != b", "a differs from b"),
         ("x.dim() == 2 && n % 8 == 0", "x has 2 dimensions and n is divisible by 8"),
+        ("a.dim() == 2 && b.dim() == 2 && c.dim() == 2", "a, b and c have 2 dimensions"),
+        (
+            "x.is_cuda() && x.dim() == 2 && x.size(1) == n",
+            "x is on the GPU, has 2 dimensions, and dimension 1 of x equals n",
+        ),
+        ("n >= 1 && n <= 16", "n is at least 1 and is at most 16"),
+        ("a.device().is_cpu() && b.device().is_cpu()", "a and b are on the CPU"),
+        ("x.numel() == y.size(0)", "the number of elements of x equals dimension 0 of y"),
+        ("((uint64_t)a.const_data_ptr()) % 16 == 0", "the data of a is aligned to 16 bytes"),
+        ("x.sizes().equals(torch::IntArrayRef({b, d}))", "x has shape [b, d]"),
+        ("a.has_value() == b.has_value()", "a and b are both given or both not"),
         ("x.dim() == 2 && (n == 1 || causal)", "x has 2 dimensions and (n is 1 or causal)"),
         ("!(a.dim() == 2 && n > 3)", "a does not have 2 dimensions or n is at most 3"),
     ],
