@@ -11,20 +11,20 @@ struct Driver {
   static Driver& get() { static Driver d; return d; }
 };
 static void need(bool ok) { if (!ok) throw std::runtime_error("no"); }
-extern "C" int kit_init() {
-  Driver::get();  // flagged
+extern "C" int kit_init() {  // flagged
+  Driver::get();
   return 0;
 }
-extern "C" int kit_need(int n) {
-  need(n > 0);  // flagged
+extern "C" int kit_need(int n) {  // flagged
+  need(n > 0);
   return 0;
 }
-extern "C" int kit_throw(int n) {
-  if (n < 0) throw std::runtime_error("negative");  // flagged
+extern "C" int kit_throw(int n) {  // flagged
+  if (n < 0) throw std::runtime_error("negative");
   return 0;
 }
-extern "C" void kit_check(int n) {
-  TORCH_CHECK(n > 0, "positive");  // flagged
+extern "C" void kit_check(int n) {  // flagged
+  TORCH_CHECK(n > 0, "positive");
 }
 ```
 
@@ -76,7 +76,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if found is not None:
             line, way = found
             message = f"an exception can leave {routine.name}, which has C linkage"
-            yield Draft(routine.file, line, message, way, routine.name)
+            at = Related(routine.file, line, f"from here in {routine.name}")
+            yield Draft(routine.file, routine.line, message, (at, *way), routine.name)
 
 
 def _first(
