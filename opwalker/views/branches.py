@@ -17,6 +17,7 @@ from opwalker.notation.cpp_expression import Expr, negated, parse_expression, pr
 
 _ELSE_IF = re.compile(r"else\s+if\b")
 _ONCE = re.compile(r"do\b.*\bwhile\s*\(\s*(?:0|false)\s*\)\s*;?", re.DOTALL)
+_LEAVES = re.compile(r"\breturn\b[^;{}]*;\s*\}?\s*\Z")
 _LABEL_ALONE = re.compile(r"\s*(?:case\b[^{};]*|default\s*):\s*\Z")
 
 
@@ -97,12 +98,16 @@ class Branches:
         skip = set(self.chain(outer))
         return any(self._blocks[b].kind in ("loop", "lambda") for b in self.chain(number) if b not in skip)
 
-    def failed(self, number: int) -> tuple[tuple[Expr, ...], int]:
+    def failed(self, number: int, offset: int = -1) -> tuple[tuple[Expr, ...], int]:
         """For the last branch of a chain: what would have led into another one, and the block around the chain.
 
         ``if (a) … else if (b) … else HERE`` gives ``(a, b)``; a ``default`` its switch's cases; ``if (a) HERE`` gives
-        ``(!a,)``. Without a condition the first part is empty.
+        ``(!a,)``. Where branches before ``offset`` in the same block have returned, what leads into one of them.
+        Without a condition the first part is empty.
         """
+        returned = self._returned(number, offset)
+        if returned:
+            return returned, number
         if number < 0:
             return (), -1
         block = self._blocks[number]
@@ -126,6 +131,38 @@ class Branches:
         if block.kind.startswith("if"):
             return (negated(self._condition(block)),), block.parent
         return (), number
+
+    def _returned(self, number: int, offset: int) -> tuple[Expr, ...]:
+        """The conditions of the branches of a block that return before an offset."""
+        full = self._body.expanded.full
+        out = []
+        for other in self._blocks:
+            if other.parent != number or other.start >= offset or not other.kind.startswith("if"):
+                continue
+            if other.condition is not None and _LEAVES.search(full[other.start : other.end]):
+                chain = self._chain_conditions(other)
+                out += chain
+        return tuple(out)
+
+    def _chain_conditions(self, block: Block) -> list[Expr]:
+        """The conditions of an ``if`` and of those that its ``else``s go on with, as far as each branch returns."""
+        full = self._body.expanded.full
+        out = [self._condition(block)]
+        while True:
+            other = next(
+                (
+                    n
+                    for n, b in enumerate(self._blocks)
+                    if b.kind.startswith("else") and b.condition == block.condition and b.parent == block.parent
+                ),
+                None,
+            )
+            if other is None or not self._continues(other):
+                return out
+            block = next(b for b in self._blocks if b.parent == other and b.kind.startswith("if"))
+            if not _LEAVES.search(full[block.start : block.end]):
+                return out
+            out.append(self._condition(block))
 
     def _continues(self, number: int) -> bool:
         """Whether a block is an ``else`` that only holds the next ``if`` of its chain."""
@@ -242,7 +279,7 @@ def needed(guards: Sequence[Guard]) -> list[Guard]:
             guard.condition.kind == "binary"
             and guard.condition.text == "!="
             and print_expression(guard.condition.parts[0]) in equal
-            and guard.condition.parts[1].kind in ("number", "name")
+            and guard.condition.parts[1].kind in ("number", "name", "string")
         )
     ]
 

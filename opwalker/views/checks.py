@@ -78,7 +78,7 @@ def demands_of(body: Body) -> Iterator[Demand]:
 
 
 def _demanded(body: Body, branches: Branches, block: int, offset: int) -> Iterator[Demand]:
-    leads, outer = branches.failed(block)
+    leads, outer = branches.failed(block, offset)
     if leads and all(one.kind != "raw" for one in leads):
         for part in terms(any_of(leads), "&&"):
             yield Demand(part, offset, body.use_line(offset), tuple(needed(branches.around(outer))))
@@ -178,7 +178,7 @@ def _raising(
     condition: str | None = None,
 ) -> CheckFact:
     """A place that always raises: what it demands is what leads around it."""
-    leads, outer = branches.failed(block)
+    leads, outer = branches.failed(block, offset)
     words = None
     demanded: Expr | None = any_of(leads) if leads else None
     if demanded is not None and all(one.kind != "raw" for one in leads):

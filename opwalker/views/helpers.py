@@ -12,7 +12,7 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.model.reach import Reach
-from opwalker.model.walk import Host, ParameterFact, PathStep
+from opwalker.model.walk import CheckFact, Host, ParameterFact, PathStep
 from opwalker.views.host import body_facts, read_host
 from opwalker.views.way import Way
 
@@ -41,7 +41,7 @@ def helpers_of(workbench: Workbench, way: Way, reach: Reach, parameters: tuple[P
             continue
         body = way.body_of(path, function)
         leads = (path, function.offset) in led
-        if not leads and (len(steps) > 3 or not body_facts(body)["checks"]):
+        if not leads and (len(steps) > 3 or not any(map(_demands, body_facts(body)["checks"]))):
             continue
         values = way.of_function(path, function, steps)
         joined = []
@@ -55,6 +55,11 @@ def helpers_of(workbench: Workbench, way: Way, reach: Reach, parameters: tuple[P
         if any(getattr(host, kind) for kind in _TELLING):
             out.append(host)
     return tuple(out)
+
+
+def _demands(check: CheckFact) -> bool:
+    """Whether a check demands something of its caller; one that a call has worked does not."""
+    return not re.search(r"\b\w*[sS]uccess\b|\b\w*SUCCESS\b", check.condition)
 
 
 def leading(reach: Reach, way: Way) -> set[tuple[str, int]]:

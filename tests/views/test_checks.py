@@ -36,6 +36,8 @@ def checks(code: str, head: str = "") -> list[CheckFact]:
          "n is 1 or 4"),
         ("if (n > 8) { TORCH_CHECK(false, \"n\"); }", "TORCH_CHECK", "false", "n is at most 8"),
         ("TORCH_CHECK(false, \"never\");", "TORCH_CHECK", "false", None),
+        ("if (n == 1) return; else if (n == 2) { return; } TORCH_CHECK(false, \"n\");", "TORCH_CHECK", "false",
+         "n is 1 or 2"),
         ("if (n < 0) TVM_FFI_THROW(ValueError) << \"n\";", "TVM_FFI_THROW", "n >= 0", "n is at least 0"),
     ],
 )  # fmt: skip

@@ -12,10 +12,13 @@ from opwalker.serve.render.words import at, both, listed, place, titled
 _IN_LINE = 8
 
 
-def dispatch_step(use: Dispatch) -> Step:
-    """A dispatch macro in use: on which value, what each branch binds, to which values, and what raises."""
+def dispatch_step(use: Dispatch, told: bool = False) -> Step:
+    """A dispatch macro in use: on which value, what each branch binds, to which values, and what raises; ``told`` says
+    that the page has told the same of an earlier use."""
     title = titled((("Dispatch ", "step"), (use.macro, "name")), (place(use.file, use.line),))
     groups = []
+    if told:
+        return Step(title, (Group("on", (Row((((use.on or "", ""),), (("as above", "quiet"),))),)),))
     if len(use.axes) > 1:
         groups.append(Group("on", tuple(_axis(one.on, one.tests, one.binds) for one in use.axes)))
     elif use.on:
@@ -40,10 +43,17 @@ def branching_step(choice: Branching) -> Step:
         (("Choice ", "step"), *on), (place(choice.file, choice.line),), (("in ", "quiet"), (choice.function, "name"))
     )
     rows = tuple(
-        Row((((both(row.under) or "otherwise", ""),), ((", ".join(row.values), "name"),)))
-        for row in choice.rows
+        Row((((both(row.under) or "otherwise", ""),), ((", ".join(_bare(row.values)), "name"),))) for row in choice.rows
     )
     return Step(title, (Group("calls", rows), *_failures(choice.fails)))
+
+
+def _bare(names: Sequence[str]) -> list[str]:
+    """Names of calls; those that differ in template arguments alone are one."""
+    by_name: dict[str, list[str]] = {}
+    for name in names:
+        by_name.setdefault(name.split("<", 1)[0], []).append(name)
+    return [found[0] if len(found) == 1 else f"{name}<…>" for name, found in by_name.items()]
 
 
 def _axis(on: str, tests: Sequence[str], binds: Sequence[str]) -> Row:

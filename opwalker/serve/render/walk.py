@@ -118,7 +118,11 @@ def _implementation(one: Implementation, number: int, total: int, op: Op | None,
         (fail.file, fail.line, fail.message) for choice in (*one.dispatch, *one.branches) for fail in choice.fails
     )
     steps = [host.host_step(one.host, op, told)] if one.host else _no_host(one, op)
-    steps += [dispatch_step(use) for use in one.dispatch]
+    seen: set[tuple] = set()
+    for use in one.dispatch:
+        key = (use.macro, use.on, use.axes, use.rows and tuple(row.values for row in use.rows), use.values)
+        steps.append(dispatch_step(use, key in seen))
+        seen.add(key)
     steps += [branching_step(choice) for choice in one.branches]
     steps += [host.helper_step(helper, told) for helper in one.helpers]
     steps += [device.launch_step(group[0], reading, group[1:]) for group in alike(one.launches)]
