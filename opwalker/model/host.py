@@ -21,8 +21,9 @@ class ShapeSource:
 
 @dataclass(frozen=True, slots=True)
 class DerivedFact:
-    """What code says of a tensor's shape: of one ``dimension`` (None: of all) it says ``text``: a name that is bound to
-    it, or what a check demands of it (``how`` is ``named`` or ``checked``); ``under`` which conditions, in words."""
+    """What code says of a tensor's shape: of one ``dimension`` (None: of all) it says ``text``. ``how``: ``named`` (a
+    local that holds it), ``checked`` (what a check demands), ``passed`` (the kernel's parameter that gets it), ``rank``
+    (the number of dimensions that a check demands); ``under`` which conditions, in words."""
 
     dimension: int | None
     text: str

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from opwalker.model.reach import LaunchSite
 from opwalker.model.walk import Contradiction, DerivedFact, ParameterFact, ShapeSource
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, terms
@@ -22,14 +23,18 @@ from opwalker.views.values import Values
 
 _ELLIPSIS = ("...", "..", "…")
 _UNKNOWN = "?"
+#: Which name of a dimension is shown where there are several.
+_WEIGHT = {"named": 0, "checked": 1, "passed": 2}
 #: Types of parameters that are one value and have no shape.
 _VALUE = re.compile(
     r"(?:const\s+)?(?:std::)?(?:int|bool|float|double|long|size_t|u?int(?:8|16|32|64)_t)(?:\s+const)?\Z"
 )
 
 
-def derived_facts(values: Values, host: Values, tensors: Sequence[str]) -> Iterator[tuple[str, DerivedFact]]:
-    """What one function says of tensors of the host function: ``(tensor, fact)``."""
+def derived_facts(
+    values: Values, host: Values, tensors: Sequence[str], launches: Sequence[LaunchSite] = ()
+) -> Iterator[tuple[str, DerivedFact]]:
+    """What one function says of the host function's tensors, ``(tensor, fact)``; ``launches`` are those in its body."""
     body = values.body
     branches = Branches(body)
 
@@ -52,6 +57,15 @@ def derived_facts(values: Values, host: Values, tensors: Sequence[str]) -> Itera
             conditions = under(branches.around(local.block), found[0])
             line = body.use_line(local.start)
             yield tensor, DerivedFact(found[1], local.name, "named", body.path, line, conditions)
+    for site in launches:
+        kernel = site.kernels[0].function
+        for parameter, span in zip(kernel.parameters, site.passed, strict=False):
+            found = dimension_of(parse_expression(body.text(span)))
+            tensor = of(found[0], span[0]) if found else None
+            if found and tensor is not None and parameter.name:
+                conditions = under(branches.around(branches.innermost(site.at)), found[0])
+                line = body.use_line(span[0])
+                yield tensor, DerivedFact(found[1], parameter.name, "passed", body.path, line, conditions)
     for demand in demands_of(body):
         for name, dimension, text, how in _demanded(demand.condition):
             tensor = of(name, demand.offset)
@@ -141,7 +155,7 @@ def _shape(facts: Sequence[DerivedFact], rank: int | None) -> tuple[str, ...] | 
     """The dimensions by place: a name before what a check demands, ``?`` where nothing says."""
     front: dict[int, str] = {}
     back: dict[int, str] = {}
-    for one in sorted(facts, key=lambda f: f.how != "named"):
+    for one in sorted(facts, key=lambda f: _WEIGHT.get(f.how, 0)):
         dimension = one.dimension or 0
         if rank is not None and dimension < 0:
             dimension += rank

@@ -107,17 +107,18 @@ def _guards(body: Body) -> list[GuardFact]:
 
 def _streams(body: Body) -> list[StreamFact]:
     out: dict[tuple, StreamFact] = {}
-    for call in body.facts.calls:
-        if _STREAM_CALL.match(call.simple):
-            value = body.written((call.start, call.end))
-            line = body.use_line(call.start)
-            out.setdefault((value, line), StreamFact(value, line))
+    calls = [call for call in body.facts.calls if _STREAM_CALL.match(call.simple)]
+    for call in calls:
+        value = body.written((call.start, call.end))
+        line = body.use_line(call.start)
+        out.setdefault((value, line), StreamFact(value, line))
     for local in body.facts.locals:
         # Whatever gives it: what a local of a stream's type is made of is the stream.
         if local.value is None or not _STREAM_TYPE.match(local.type):
             continue
         value, line = _value(body, local), body.use_line(local.start)
-        if value not in ("0", "nullptr") and not any(found == line for _, found in out):
+        told = any(local.value[0] <= call.start < local.value[1] for call in calls)
+        if value not in ("0", "nullptr") and not told:
             out[value, line] = StreamFact(value, line)
     return list(out.values())
 

@@ -16,6 +16,7 @@ from opwalker.model.reach import LaunchSite
 from opwalker.model.walk import CaseFact, LaunchAttribute, NamedValue
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, changed, negated, parse_expression, print_expression, walk
+from opwalker.notation.cpp_folding import folded
 from opwalker.views.branches import Branches, needed
 from opwalker.views.value_facts import Found
 from opwalker.views.values import Values
@@ -156,7 +157,7 @@ def _shown(components: Expr) -> str:
         inside = tuple(changed(part, bare) for part in node.parts[1:])
         return Expr("call", "", (Expr("name", node.parts[0].simple), *inside))
 
-    return ", ".join(print_expression(changed(part, bare)) for part in parts)
+    return ", ".join(print_expression(folded(changed(part, bare))) for part in parts)
 
 
 def _cases(expr: Expr, under: tuple[str, ...]) -> list[tuple[tuple[str, ...], Expr]]:

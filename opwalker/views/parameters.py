@@ -57,7 +57,7 @@ def with_code(
     uses: dict[str, list[LayoutUse]] = {}
     for values in _functions(way, reach) if tensors else ():
         launches = _launches_of(values, reach)
-        for tensor, fact in derived_facts(values, way.host, tensors):
+        for tensor, fact in derived_facts(values, way.host, tensors, launches):
             derived.setdefault(tensor, []).append(fact)
         if values is way.host or launches:
             for tensor, use in layout_uses(values, way.host, tensors, launches):

@@ -17,6 +17,7 @@ from opwalker.notation.cpp_expression import (
     terms,
     walk,
 )
+from opwalker.notation.cpp_folding import folded
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,24 @@ def test_parts_exchanged_and_chains_taken_apart() -> None:
     swapped = changed(expr, lambda node: name("x") if node == name("a") else None)
     assert print_expression(swapped) == "x && b && (c || x)"
     assert sum(1 for node in walk(expr) if node == name("a")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("(1024 + 32 - 1) / 32 * 32", "1024"),
+        ("std::min(256, 1024)", "256"),
+        ("n + 2 * 3", "n + 6"),
+        ("7 % 0", "7 % 0"),
+        ("3 - 4", "3 - 4"),
+        ("65536 * 65536", "65536 * 65536"),
+        ("1.5 * 2", "1.5 * 2"),
+        ("0x10 * 2", "0x10 * 2"),
+        ("f(2, 3)", "f(2, 3)"),
+    ],
+)
+def test_whole_numbers_worked_out(text: str, value: str) -> None:
+    assert print_expression(folded(parse_expression(text))) == value
 
 
 names = st.sampled_from(["a", "n", "ns::k", "x_1", "pack<T>::size"]).map(name)

@@ -131,6 +131,14 @@ def test_what_code_says_of_a_shape(code: str, derived: tuple | None, rank: int |
     assert (found.derived_shape, found.rank) == (derived, rank)
 
 
+def test_a_size_that_is_passed_to_a_kernel_has_the_name_of_its_parameter() -> None:
+    head = "__global__ void k(float* a, int rows, int width) {}\n"
+    found, _ = of("int r = x.size(0); k<<<1, 1>>>(a, r, x.size(1));", x="[rows, width]", head=head)
+    assert (found.derived_shape, found.agrees) == (("r", "width", "..."), True)
+    other, _ = of("k<<<1, 1>>>(a, x.size(1), x.size(0));", x="[rows, width]", head=head)
+    assert (other.derived_shape, other.contradictions) == (("width", "rows", "..."), ())
+
+
 def test_a_rank_that_is_one_of_several() -> None:
     found, _ = of("TORCH_CHECK(x.dim() == 1 || x.dim() == 2);")
     assert (found.rank, found.ranks, found.derived_shape) == (None, (1, 2), None)
