@@ -29,6 +29,18 @@ __device__ __forceinline__ Vector<cache_t, kWidth> to_cache(const Vector<scalar_
   return to;
 }
 
+// What an element of a cache stands for, where its scale is 1.
+template <typename cache_t>
+__device__ __forceinline__ float from_cache(cache_t x) {
+  if constexpr (std::is_same_v<cache_t, fp8_t>) {
+    __nv_fp8_e4m3 code;
+    code.__x = x;
+    return static_cast<float>(code);
+  } else {
+    return to_float(x);
+  }
+}
+
 // Whether `kv_cache_dtype` names fp8 ("auto" is the type of the keys and values), with a check of the cache's own type.
 inline bool is_fp8(const std::string& kv_cache_dtype, const Tensor& key, const Tensor& cache, const char* op) {
   const bool fp8 = kv_cache_dtype == "fp8" || kv_cache_dtype == "fp8_e4m3";

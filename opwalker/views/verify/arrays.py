@@ -35,7 +35,9 @@ class Array:
         of = TYPES[dtype]
         payload = int(np.prod(shape, dtype=np.int64)) * of.bytes
         room = GUARD + (payload + GUARD - 1) // GUARD * GUARD + GUARD
-        storage = np.full(room, POISON, dtype=np.uint8)
+        whole = np.full(room + GUARD, POISON, dtype=np.uint8)
+        first = -whole.ctypes.data % GUARD  # as aligned as memory of a device is
+        storage = whole[first : first + room]
         view = storage[GUARD : GUARD + payload].view(of.raw).reshape(shape)
         return cls(storage, view, of)
 

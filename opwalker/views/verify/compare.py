@@ -79,6 +79,9 @@ def _compare(
     else:
         allowed = tolerance.steps * spacing(right, got.type)
         allowed = allowed + tolerance.relative * np.abs(right) + tolerance.absolute
+        if tolerance.peak:
+            largest = np.max(np.abs(right[np.isfinite(right)]), initial=0.0)
+            allowed = allowed + tolerance.peak * spacing(largest, got.type)
         with np.errstate(invalid="ignore"):
             error = np.where(value == right, 0.0, np.abs(value - right))
             fine = error <= allowed

@@ -69,20 +69,24 @@ def case(
 @dataclass(frozen=True, slots=True)
 class Tolerance:
     """How far a result may lie from the golden one: ``steps`` times the distance between neighbouring numbers of its
-    type, plus ``relative`` times its size, plus ``absolute``. ``reason`` says why; all zero means the same bits."""
+    type, plus ``peak`` times that distance at the largest of the results (where parts of that size are rounded before
+    they are added), plus ``relative`` times its size, plus ``absolute``. ``reason`` says why; all zero means the same
+    bits."""
 
     reason: str
     steps: float = 0.0
     relative: float = 0.0
     absolute: float = 0.0
+    peak: float = 0.0
 
     @property
     def exact(self) -> bool:
         """Whether the same bits are asked for."""
-        return not (self.steps or self.relative or self.absolute)
+        return not (self.steps or self.relative or self.absolute or self.peak)
 
     def __str__(self) -> str:
         parts = [f"{self.steps:g} steps" if self.steps else "", f"{self.relative:g} relative" if self.relative else ""]
+        parts.append(f"{self.peak:g} steps of the largest" if self.peak else "")
         parts.append(f"{self.absolute:g} absolute" if self.absolute else "")
         return " + ".join(part for part in parts if part) or "the same bits"
 
