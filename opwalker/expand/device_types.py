@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from opwalker.expand.resolve import strip_arguments
+from opwalker.expand.resolve import strip_arguments, visible
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import SIZES, builtin
 from opwalker.expand.value_reader import ValueReader
@@ -29,8 +29,9 @@ class DeviceTypes:
     def __init__(self, index: Index) -> None:
         self._index = index
 
-    def size(self, kind: str, reader: ValueReader, depth: int = 0) -> Poly | None:
-        """The bytes of a type; a template's parameter counts as ``sizeof(T)``."""
+    def size(self, kind: str, reader: ValueReader, depth: int = 0, within: tuple[str, ...] = ()) -> Poly | None:
+        """The bytes of a type; a template's parameter counts as ``sizeof(T)``. ``within`` names the class that the
+        type is written in, below the scope of the body."""
         text = re.sub(r"\b(?:const|volatile|typename|struct)\b", " ", kind)
         text = " ".join(text.split()).strip()
         body = reader.body
@@ -44,9 +45,9 @@ class DeviceTypes:
                 return self.size(target, reader, depth + 1)
         if body.function is not None and any(p.name == text for p in template_parameters(body.function.template)):
             return symbol(f"sizeof({text})")
-        return self._class(text, reader, depth)
+        return self._class(text, reader, depth, within)
 
-    def _class(self, text: str, reader: ValueReader, depth: int) -> Poly | None:
+    def _class(self, text: str, reader: ValueReader, depth: int, within: tuple[str, ...]) -> Poly | None:
         """The size of a struct whose only member is an array of a known type."""
         body = reader.body
         opened = text.find("<")
@@ -60,7 +61,7 @@ class DeviceTypes:
             if isinstance(made, ClassDef) and path in near and made.specialisation is None and made.body_end > 0
         ]
         if len(found) != 1:
-            return self._alias(simple, given, reader, depth)
+            return self._alias(simple, given, reader, depth, within)
         path, made = found[0]
         members = [
             v for v in self._index.facts(path).variables if v.scope == (*made.scope, made.name) and not v.constant
@@ -75,7 +76,7 @@ class DeviceTypes:
         element, extents = (
             (array.group(1), re.findall(r"\[([^\]]*)\]", array.group(2))) if array else (members[0].type, [])
         )
-        size = self.size(_bound(element, bound), reader, depth + 1)
+        size = self.size(_bound(element, bound), reader, depth + 1, (*within, made.name))
         for extent in extents:
             count = _extent(parse_expression(_bound(extent, bound)), self, reader)
             if size is None or count is None:
@@ -83,10 +84,15 @@ class DeviceTypes:
             size = size * count
         return size
 
-    def _alias(self, simple: str, given: list[str], reader: ValueReader, depth: int) -> Poly | None:
+    def _alias(
+        self, simple: str, given: list[str], reader: ValueReader, depth: int, within: tuple[str, ...]
+    ) -> Poly | None:
+        """The size of what an alias stands for; one of a class counts within that class alone."""
         near = self._index.closure(reader.body.root) | {reader.body.path}
+        scope = (*visible(reader.body.context.scope), *within)
         for path, alias in self._index.entries(simple, ("alias",), lambda facts: facts.aliases):
-            if path in near and alias.kind in ("type", "using"):
+            own = visible(alias.scope)
+            if path in near and alias.kind in ("type", "using") and scope[: len(own)] == own:
                 names = [p.name for p in template_parameters(alias.template)]
                 return self.size(_bound(alias.target, dict(zip(names, given, strict=False))), reader, depth + 1)
         return None

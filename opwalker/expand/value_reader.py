@@ -173,8 +173,8 @@ class ValueReader:
         made = self.text(text, start)
         if isinstance(made, Pointer) and "*" in local.type:
             return self._cast_pointer(made, local.type)
-        if isinstance(made, Several) and "*" in local.type:
-            return made.each(lambda one: self._cast_pointer(one, local.type))
+        if isinstance(made, Several):
+            return made.each(lambda one: self._cast_pointer(one, local.type)) if "*" in local.type else made
         if isinstance(made, Pointer) or "&" in local.type:
             return made if isinstance(made, Pointer) else Unread(f"`{local.name}` is a reference")
         if isinstance(made, Unread):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opwalker.model.assembly import AsmFact
 from opwalker.model.host import ParameterFact
 from opwalker.model.layout import LayoutFact
+from opwalker.model.places import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,72 @@ class TextFact:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkFact:
+    """What a block or a thread handles, in words. ``of`` is ``block``, ``thread`` or ``warp``; ``index`` the index that
+    tells them apart as the kernel calls it (``token_idx``), ``value`` what it is (``blockIdx.x``), ``extent`` how many
+    there are or how far they go (``num_tokens``), None where nothing shows it. ``through`` names the device function
+    that a loop stands in, if not the kernel itself."""
+
+    of: str
+    says: str
+    line: int
+    index: str | None = None
+    value: str | None = None
+    extent: str | None = None
+    through: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFact:
+    """A variable in shared memory. ``size`` is its size in bytes as a product, ``bytes`` the number where it is one;
+    ``dynamic`` where the launch gives the size."""
+
+    name: str
+    type: str
+    line: int
+    dynamic: bool = False
+    size: str | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFact:
+    """A pointer that is made to a wider type: how many bytes one access moves (``bytes`` where it is a number)."""
+
+    type: str
+    line: int
+    size: str | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionFact:
+    """A reduction over threads: ``over`` a ``warp`` or a ``block``; ``how`` is what does it (a library's name, or a
+    function of the tree and what it is made of), ``at`` where that function is defined."""
+
+    over: str
+    text: str
+    how: str
+    line: int
+    at: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCall:
+    """A function of the tree that a kernel calls: where it is called and where it is defined."""
+
+    name: str
+    line: int
+    at: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
-    """A ``__global__`` function and what its body says. ``file`` holds for every ``line`` in it."""
+    """A ``__global__`` function and what its body says. ``file`` holds for every ``line`` in it.
+
+    ``work`` says what a block and a thread handle, ``layouts`` how documented tensors are addressed, ``assembly`` holds
+    the inline assembly of the kernel and of the device functions that it calls, decoded.
+    """
 
     name: str
     file: str
@@ -52,3 +118,9 @@ class Kernel:
     device_functions: tuple[str, ...] = ()
     condition: str | None = None
     layouts: tuple[LayoutFact, ...] = ()
+    work: tuple[WorkFact, ...] = ()
+    shared: tuple[SharedFact, ...] = ()
+    vectors: tuple[VectorFact, ...] = ()
+    reductions: tuple[ReductionFact, ...] = ()
+    calls: tuple[DeviceCall, ...] = ()
+    assembly: tuple[AsmFact, ...] = ()

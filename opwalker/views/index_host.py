@@ -1,7 +1,7 @@
 """What a launch passes to its kernel, in the terms of the host function: tensors, sizes, strides, extents.
 
 In: a launch site, the way to it, and the shapes documented at the host. Out: ``Passed`` for
-``views/index_layout``: kernel parameters as polynomials of documented dimensions and of strides, so that a kernel's
+``views/kernel_values``: kernel parameters as polynomials of documented dimensions and of strides, so that a kernel's
 ``n`` is known for the host's ``hidden_size``. What cannot be followed stays a symbol of its own.
 """
 
@@ -22,7 +22,7 @@ from opwalker.notation.cpp_expression import Expr, parse_expression, print_expre
 from opwalker.notation.polynomial import Atom, Poly, call, poly, product, symbol
 from opwalker.notation.tensor_expression import asked, dimension_of, stride_of, tensor_of
 from opwalker.views.index_compare import Dim
-from opwalker.views.index_layout import Documented, Passed
+from opwalker.views.kernel_values import Documented, Passed
 from opwalker.views.shapes import documented
 from opwalker.views.value_facts import Found
 from opwalker.views.values import Values

@@ -1,63 +1,31 @@
 """A kernel's index expressions beside the documented shapes of the tensors that they address.
 
-In: a kernel's body, its documented parameters, and what the launch passes (``views/index_host``). Out: ``LayoutFact``
-values, in the order of the parameters. Only tensors with a documented shape are looked at; an index that is not read
-as arithmetic is not decided, with the reason.
+In: a kernel's values, with its documented parameters and what the launch passes (``views/kernel_values``). Out:
+``LayoutFact`` values, in the order of the parameters. Only tensors with a documented shape are looked at; an index that
+is not read as arithmetic is not decided, with the reason.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from opwalker.expand.device_calls import DeviceCalls
-from opwalker.expand.device_types import DeviceTypes
-from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.value_bounds import Bounds, Relation, relations_at
 from opwalker.expand.value_reader import ValueReader
-from opwalker.expand.values import Number, Pointer, Several, Unread, Value, World, shown
-from opwalker.expand.workbench import Unit, Workbench
+from opwalker.expand.values import Number, Pointer, Several, Unread, Value, shown
 from opwalker.model.access import Access
 from opwalker.model.layout import Coordinate, LayoutFact
-from opwalker.model.places import Span
 from opwalker.notation.cpp_expression import Expr, parse_expression
 from opwalker.notation.polynomial import Atom, Poly, poly, symbol
 from opwalker.views.index_compare import Comparison, Dim, Taken, compare
+from opwalker.views.kernel_values import KernelValues
 
 #: Accesses of one kernel that are looked at, and facts that are given for one tensor.
 _MAX_ACCESSES = 400
 _MAX_FACTS = 12
 _CASTS = frozenset("reinterpret_cast static_cast const_cast __ldg __ldcs __ldcg __ldca".split())
-
-
-@dataclass(frozen=True, slots=True)
-class Documented:
-    """A documented tensor: its name for the reader, its shape's alternatives, text and place."""
-
-    tensor: str
-    alternatives: tuple[tuple[str, ...], ...]
-    text: str
-    at: Span | None
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """What a launch passes: values of parameters, extents of the grid and of blocks, the documented tensor behind each
-    pointer, strides of tensors by their symbol (``(tensor, dimension)``), what the host checks (``stride == stride``,
-    in words), the tensor's name behind each pointer, and the host's documented shapes in the host's terms."""
-
-    bound: dict[str, Value] = field(default_factory=dict)
-    extents: dict[str, Poly] = field(default_factory=dict)
-    tensors: dict[str, Documented] = field(default_factory=dict)
-    strides: dict[Atom, tuple[str, int]] = field(default_factory=dict)
-    equal: tuple[tuple[Atom, Atom, str], ...] = ()
-    names: dict[str, str] = field(default_factory=dict)
-    shapes: dict[str, list[list[Dim]]] = field(default_factory=dict)
-    #: Strides that are passed only under a condition, in words.
-    conditions: dict[Atom, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,37 +44,17 @@ class _Found:
 class LayoutReader:
     """Reads the layouts of one kernel."""
 
-    def __init__(
-        self, workbench: Workbench, unit: Unit, kernel: Candidate, root: str, documented: dict[str, Documented],
-        passed: Passed,
-    ) -> None:  # fmt: skip
-        self._unit = unit
-        self._passed = passed
-        own = {
-            name: Documented(passed.names.get(name, one.tensor), one.alternatives, one.text, one.at)
-            for name, one in documented.items()
-        }
-        #: A kernel's own comment goes before that of the host.
-        self._documented = {**passed.tensors, **own}
-        self._own = frozenset(own)
-        self._world = World()
-        self._calls = DeviceCalls(unit, workbench.index, self._world, DeviceTypes(workbench.index))
-        body = unit.bodies.of(kernel, root)
-        names = {word for one in own.values() for dims in one.alternatives for dim in dims
-                 for word in re.findall(r"[A-Za-z_]\w*", dim)}  # fmt: skip
-        bound: dict[str, Value] = {}
-        for parameter in kernel.function.parameters:
-            bound[parameter.name] = _parameter(parameter.name, parameter.type, passed, names)
-        keep = frozenset(names - set(passed.bound))
-        self._reader = ValueReader(body, self._world, bound, keep, self._calls.value)
+    def __init__(self, values: KernelValues) -> None:
+        self._passed = values.passed
+        self._documented = values.documented
+        self._own = values.own
+        self._world = values.world
+        self._calls = values.calls
+        self._reader = values.reader
+        self._words = values.words
         self._count = 0
         self._whole: tuple[tuple[Poly, Poly], ...] | None = None
         self._aliases: tuple[tuple[Atom, Poly, str], ...] | None = None
-        #: Words of all documented shapes that this kernel's tensors have.
-        self._words = names | {
-            word for one in passed.tensors.values() for dims in one.alternatives for dim in dims
-            for word in re.findall(r"[A-Za-z_]\w*", dim)
-        }  # fmt: skip
 
     def facts(self) -> tuple[LayoutFact, ...]:
         """One fact for each way in which a documented tensor is addressed, by parameter and line."""
@@ -338,14 +286,6 @@ def _choices(values: tuple[Value, ...]) -> Iterator[tuple[str | None, tuple[Valu
         yield None, values
     for branch in branches:
         yield branch, tuple(dict(v.options).get(branch, v) if isinstance(v, Several) else v for v in values)
-
-
-def _parameter(name: str, kind: str, passed: Passed, names: set[str]) -> Value:
-    if "*" in kind or "[" in kind:
-        element = re.sub(r"\b(?:const|volatile|__restrict__|__restrict|__grid_constant__)\b|[*&]|\[.*", " ", kind)
-        return Pointer(name, poly(0), poly(1), " ".join(element.split()))
-    found = passed.bound.get(name)
-    return found if isinstance(found, Number) else Number(symbol(name))
 
 
 def _kind(access: Access) -> str:

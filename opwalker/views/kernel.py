@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.resolve import Context
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.facts.cpp_brackets import split_commas
-from opwalker.model.layout import LayoutFact
 from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
 from opwalker.views.device_functions import Reading
 from opwalker.views.index_host import documented_shapes
-from opwalker.views.index_layout import LayoutReader, Passed
+from opwalker.views.index_layout import LayoutReader
+from opwalker.views.kernel_parts import calls_of, reductions_of, shared_of, vectors_of
+from opwalker.views.kernel_values import KernelValues, Passed
+from opwalker.views.kernel_work import WorkReader
 from opwalker.views.ops import shown_condition
 from opwalker.views.shapes import ShapeReader
 
@@ -38,6 +40,9 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
     """The facts of one kernel, read in the unit that launches it; ``passed`` is what its launch is known to pass."""
     candidate, body = reading.candidate, reading.body
     path, function = candidate.path, candidate.function
+    named = documented_shapes(workbench, candidate)
+    values = KernelValues(workbench, unit, candidate, root, named, passed or Passed())
+    layouts = LayoutReader(values).facts() if values.documented else ()
     shapes = ShapeReader(workbench.files.view(path))
     parameters = tuple(
         ParameterFact(p.name, p.type, None, *shapes.of_parameter(path, function, number))
@@ -64,17 +69,14 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         vector_accesses=tuple(_vectors(body)),
         device_functions=_device_functions(unit, body, root),
         condition=shown_condition(workbench.index.facts(path).conditions[function.condition]),
-        layouts=_layouts(workbench, unit, candidate, root, passed or Passed()),
+        layouts=layouts,
+        work=WorkReader(values, layouts).facts(),
+        shared=shared_of(values),
+        vectors=vectors_of(values),
+        reductions=reductions_of(reading),
+        calls=calls_of(reading),
+        assembly=tuple(fact for one in reading.all() for fact in one.assembly),
     )
-
-
-def _layouts(
-    workbench: Workbench, unit: Unit, candidate: Candidate, root: str, passed: Passed
-) -> tuple[LayoutFact, ...]:
-    shapes = documented_shapes(workbench, candidate)
-    if not shapes and not passed.tensors:
-        return ()
-    return LayoutReader(workbench, unit, candidate, root, shapes, passed).facts()
 
 
 def _shared(body: Body) -> tuple[str, ...]:

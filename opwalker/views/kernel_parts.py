@@ -1,0 +1,181 @@
+"""What a kernel is made of besides its arithmetic: shared memory, wide accesses, reductions, functions called.
+
+In: a kernel's reading and values. Out: the facts of ``Kernel``, in source order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.value_reader import ValueReader
+from opwalker.expand.values import Number, shown
+from opwalker.model.kernel import DeviceCall, ReductionFact, SharedFact, VectorFact
+from opwalker.model.places import Span
+from opwalker.notation.polynomial import poly
+from opwalker.views.device_functions import Reading
+from opwalker.views.kernel_values import KernelValues
+
+_CAST = re.compile(r"reinterpret_cast\s*<|\(\s*(?:const\s+)?[\w:]+(?:<[^()]*>)?\s*(?:const\s*)?\*\s*\)")
+_SHUFFLE = re.compile(r"__shfl_(?:xor|down|up)?(?:_sync)?\Z|__shfl\Z|shfl_\w+\Z|__reduce_\w+_sync\Z")
+_LIBRARY = re.compile(
+    r"\b((?:hip)?cub|cuda::experimental)::(Block|Warp)(Reduce|Scan|RadixSort|MergeSort|Exchange|Load|Store)\b"
+)
+_LIBRARY_CALL = re.compile(r"Reduce\Z|Sum\Z|Max\Z|Min\Z|InclusiveScan|ExclusiveScan|InclusiveSum|ExclusiveSum")
+_QUALIFIER = re.compile(
+    r"\b(?:const|volatile|__restrict__|__shared__|extern|static)\b|__align__\s*\([^()]*\)|alignas\s*\([^()]*\)"
+)
+
+
+def shared_of(values: KernelValues) -> tuple[SharedFact, ...]:
+    """The shared variables with their sizes."""
+    reader = values.reader
+    out = []
+    for local in reader.body.facts.locals:
+        if "__shared__" not in local.type:
+            continue
+        kind = " ".join(_QUALIFIER.sub(" ", local.type).split())
+        array = kind.find("[")
+        element, extents = (
+            (kind[:array].strip(), re.findall(r"\[([^\]]*)\]", kind[array:])) if array >= 0 else (kind, [])
+        )
+        dynamic = "extern" in local.type
+        size = None if dynamic else _size(values, reader, element, extents, local.start)
+        out.append(
+            SharedFact(
+                local.name, kind, reader.body.use_line(local.start), dynamic,
+                shown(size) if size is not None else None, size.constant if size is not None else None,
+            )
+        )  # fmt: skip
+    return tuple(dict.fromkeys(out))
+
+
+def _size(values: KernelValues, reader: ValueReader, element: str, extents: list[str], at: int):
+    size = values.types.size(element, reader)
+    for extent in extents:
+        found = reader.text(extent, at) if extent.strip() else None
+        if size is None or not isinstance(found, Number):
+            return None
+        known = {a: n for a, n in values.world.constants.items() if n is not None}
+        size = size * (poly(known[found.poly.atom]) if found.poly.atom in known else found.poly)
+    return size
+
+
+def vectors_of(values: KernelValues) -> tuple[VectorFact, ...]:
+    """Pointers made to wider types, with what one access moves."""
+    body = values.reader.body
+    out: dict[VectorFact, None] = {}
+    full = body.expanded.text
+    for match in re.finditer(
+        r"reinterpret_cast\s*<\s*((?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*?)\s*\*\s*(?:const\s*)?(?:__restrict__\s*)?>", full
+    ):
+        kind = " ".join(_QUALIFIER.sub(" ", match.group(1)).split())
+        size = values.types.size(kind, values.reader)
+        if kind in ("void", "char", "unsigned char", "uint8_t", "int8_t") or (size is None and not _is_wide(kind)):
+            continue
+        if size is not None and size.constant is not None and size.constant < 4:
+            continue
+        text = shown(size) if size is not None else None
+        constant = size.constant if size is not None else None
+        out[VectorFact(kind, body.use_line(match.start()), text, constant)] = None
+    return tuple(out)
+
+
+def _is_wide(kind: str) -> bool:
+    """Whether a type's own name says that it holds several values."""
+    return bool(re.search(r"vec|pack|\dx\d|[a-z][248]\b", kind, re.IGNORECASE))
+
+
+def calls_of(reading: Reading) -> tuple[DeviceCall, ...]:
+    """The functions of the tree that a kernel calls, each at its first call."""
+    out: dict[str, DeviceCall] = {}
+    for call, inner in reading.calls:
+        function = inner.candidate.function
+        at = Span(inner.candidate.path, function.line, function.end_line)
+        out.setdefault(inner.name, DeviceCall(inner.name, reading.body.use_line(call.start), at))
+    return tuple(out.values())
+
+
+def reductions_of(reading: Reading) -> tuple[ReductionFact, ...]:
+    """Reductions over the threads of a warp or a block: a library's, or a function's that does one."""
+    out: dict[ReductionFact, None] = {}
+    body = reading.body
+    for call in body.facts.calls:
+        if call.receiver is not None and _LIBRARY_CALL.match(call.simple):
+            found = _library(body, body.text(call.receiver), call.start)
+            if found is not None:
+                over, name = found
+                text = body.written((call.start, call.end))
+                out[ReductionFact(over, text, name, body.use_line(call.start))] = None
+    for call, inner in reading.calls:
+        kind = reduces(inner)
+        if kind is not None:
+            function = inner.candidate.function
+            text = body.written((call.start, call.end))
+            at = Span(inner.candidate.path, function.line, function.end_line)
+            out[ReductionFact(kind[0], text, f"{inner.name}: {kind[1]}", body.use_line(call.start), at)] = None
+    own = [call for call in body.facts.calls if _SHUFFLE.match(call.simple) and call.receiver is None]
+    if own:
+        text = body.written((own[0].start, own[0].end))
+        out[ReductionFact("warp", text, "exchange of registers within the warp", body.use_line(own[0].start))] = None
+    return tuple(sorted(out, key=lambda fact: fact.line))
+
+
+def _library(body: Body, receiver: str, at: int) -> tuple[str, str] | None:
+    """``("block", "cub::BlockReduce")`` of an object that a call is made on."""
+    name = re.match(r"\w+", receiver)
+    texts = [receiver]
+    for local in body.locals_at(name.group(), at) if name else ():
+        texts += [local.type, body.text(local.value) if local.value else ""]
+    for alias, target in body.context.aliases:
+        if any(re.search(rf"\b{re.escape(alias)}\b", text) for text in texts):
+            texts.append(target)
+    for text in texts:
+        found = _LIBRARY.search(text)
+        if found is not None:
+            return found.group(2).lower(), f"{found.group(1)}::{found.group(2)}{found.group(3)}"
+    return None
+
+
+def reduces(reading: Reading) -> tuple[str, str] | None:
+    """Whether a function reduces over threads, by what it does: shuffles alone, or shuffles and shared memory with a
+    barrier between."""
+    bodies = list(reading.all())
+    shuffles = any(_SHUFFLE.match(c.simple) for one in bodies for c in one.body.facts.calls) or any(
+        i.what in ("warp shuffle", "warp reduction") for one in bodies for a in one.assembly for i in a.instructions
+    )
+    if not shuffles:
+        return None
+    barrier = any(e.kind == "barrier" for one in bodies for e in one.events)
+    shared = any("__shared__" in f.type for one in bodies for f in one.body.facts.locals) or _passes_shared(reading)
+    joined = _joins(bodies)
+    if joined is None:
+        return None
+    if barrier:
+        return (
+            "block",
+            f"shuffles, shared memory and a barrier ({joined})" if shared else f"shuffles and a barrier ({joined})",
+        )
+    return "warp", f"shuffles ({joined})"
+
+
+def _passes_shared(reading: Reading) -> bool:
+    return any("*" in p.type or "[" in p.type for p in reading.candidate.function.parameters)
+
+
+def _joins(readings: list[Reading]) -> str | None:
+    """How values are joined: ``sum``, ``max``, ``min``, or by an operator that is passed."""
+    texts = " ".join(one.body.expanded.text for one in readings)
+    kinds: Iterator[tuple[str, str]] = iter(
+        (
+            ("max", r"\bf?max\w*\s*\(|\bmax_op\b|__hmax"),
+            ("min", r"\bf?min\w*\s*\("),
+            ("sum", r"\+=|\+\s*__shfl|__hadd|\badd\w*\("),
+        )
+    )
+    found = [name for name, pattern in kinds if re.search(pattern, texts)]
+    shuffled = re.search(r"(\w+)\s*\(\s*[\w.\[\]]+\s*,\s*__shfl", texts)
+    if shuffled and not found:
+        return shuffled.group(1)
+    return " and ".join(found) or None
