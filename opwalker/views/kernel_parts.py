@@ -27,6 +27,10 @@ _QUALIFIER = re.compile(
     r"\b(?:const|volatile|__restrict__|__shared__|extern|static)\b|__align__\s*\([^()]*\)|alignas\s*\([^()]*\)"
 )
 
+#: A function that reduces calls few others and is short.
+_FEW = 5
+_SHORT = 3000
+
 
 def shared_of(values: KernelValues) -> tuple[SharedFact, ...]:
     """The shared variables with their sizes."""
@@ -142,6 +146,8 @@ def reduces(reading: Reading) -> tuple[str, str] | None:
     """Whether a function reduces over threads, by what it does: shuffles alone, or shuffles and shared memory with a
     barrier between."""
     bodies = list(reading.all())
+    if len(bodies) > _FEW or sum(len(one.body.expanded.text) for one in bodies) > _SHORT:
+        return None  # more than a reduction
     shuffles = any(_SHUFFLE.match(c.simple) for one in bodies for c in one.body.facts.calls) or any(
         i.what in ("warp shuffle", "warp reduction") for one in bodies for a in one.assembly for i in a.instructions
     )

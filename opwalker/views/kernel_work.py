@@ -40,8 +40,8 @@ class WorkReader:
         """Blocks first, then threads, then loops, each once."""
         body = self._reader.body
         named = list(self._named())
-        facts = [*self._blocks(named), *self._threads(named)]
-        facts += [fact for loop in body.accesses.loops for fact in self._loop(self._reader, loop, None, None)]
+        loops = [fact for loop in body.accesses.loops for fact in self._loop(self._reader, loop, None, None)]
+        facts = [*self._blocks(named, loops), *self._threads(named), *loops]
         facts += self._helpers(self._reader, None, None)
         out: dict[tuple, WorkFact] = {}
         for fact in facts:
@@ -64,8 +64,8 @@ class WorkReader:
 
     # -- blocks and threads -----------------------------------------------------------------------------------------
 
-    def _blocks(self, named: list[tuple[LocalFact, Poly]]) -> Iterator[WorkFact]:
-        """What each axis of the grid counts."""
+    def _blocks(self, named: list[tuple[LocalFact, Poly]], loops: list[WorkFact]) -> Iterator[WorkFact]:
+        """What each axis of the grid counts, as far as loops do not say it."""
         body = self._reader.body
         for axis in _AXES:
             index = f"blockIdx.{axis}"
@@ -84,22 +84,28 @@ class WorkReader:
                 yield WorkFact(
                     "block", f"one block for each {row} ({index}{many})", body.use_line(at), None, index, extent
                 )
+            elif not extent and any(index in (fact.value or "") for fact in loops):
+                continue
             elif not shared or any(_indexes(v) == {index} for v in shared):
                 # Where blocks and threads are only counted together, it is said of the threads.
                 yield WorkFact("block", f"{index} tells blocks apart{many}", body.use_line(at), None, index, extent)
             for local, value in alone:
                 if value != symbol(index) and value.atom is not None and value.atom.kind in ("quotient", "remainder"):
-                    under = under_of(body, local.start)
-                    inside = f", if {' and '.join(under)}" if under else ""
-                    says = f"{local.name} is {_bare(shown(value))}{inside}"
-                    yield WorkFact("block", says, body.use_line(local.start), local.name, _bare(shown(value)))
+                    text = _bare(shown(value))
+                    yield WorkFact("block", self._made(local), body.use_line(local.start), local.name, text)
+
+    def _made(self, local: LocalFact) -> str:
+        """What a local is made of as the kernel writes it, and in which branch."""
+        body = self._reader.body
+        under = under_of(body, local.start)
+        return f"{local.name} is {body.written(local.value)}" + (f", if {under[-1]}" if under else "")
 
     def _row(self, index: str) -> str | None:
         """What a block index counts by where a documented tensor is addressed with it."""
         for fact in self._layouts:
             for part in fact.coordinates:
                 if part.value == index and not fact.through:
-                    return f"row of {fact.tensor}" if part.dim == "..." else f"{part.dim} of {fact.tensor}"
+                    return f"row of {fact.tensor}" if part.dim == "..." else f"step along {part.dim} of {fact.tensor}"
         return None
 
     def _threads(self, named: list[tuple[LocalFact, Poly]]) -> Iterator[WorkFact]:
@@ -132,14 +138,7 @@ class WorkReader:
                     what = "warp of the block" if warp else "lane of its warp"
                     yield WorkFact("warp", f"{local.name} is the {what}{upto}", line, local.name, text, limit)
                 elif left == symbol(thread):
-                    yield WorkFact(
-                        "thread",
-                        f"{local.name} is {_bare(text)}{upto}",
-                        line,
-                        local.name,
-                        text,
-                        limit,
-                    )
+                    yield WorkFact("thread", f"{self._made(local)}{upto}", line, local.name, text, limit)
 
     def _limit(self, local: LocalFact) -> str | None:
         """What threads beyond are turned away by: ``if (unit >= n) return;``."""
@@ -236,8 +235,9 @@ class WorkReader:
                 continue
             at = line or body.use_line(call.start)
             name = through or call.simple
-            for loop in inner.body.accesses.loops:
-                yield from self._loop(inner, loop, name, at)
+            loops = [fact for loop in inner.body.accesses.loops for fact in self._loop(inner, loop, name, at)]
+            # Several loops of a helper share one range: the first says it.
+            yield from loops[:1]
             yield from (replace(fact, through=name) for fact in self._helpers(inner, name, at))
 
 

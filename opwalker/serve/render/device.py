@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opwalker.model.layout import LayoutFact
-from opwalker.model.walk import Kernel, Launch, PathStep, Terminal
+from opwalker.model.walk import Launch, PathStep, Terminal
 from opwalker.serve.render.axes import axis_rows
-from opwalker.serve.render.host import none_found, parameter_row
 from opwalker.serve.render.launch import also_group, configuration_groups, under_group
 from opwalker.serve.render.page import Group, Row, Spans, Step
-from opwalker.serve.render.sync import detail
-from opwalker.serve.render.words import Reading, at, certainty, line_mark, listed, place, titled, under
+from opwalker.serve.render.words import Reading, at, certainty, listed, place, titled, under
 
 
 def launch_step(launch: Launch, reading: Reading, others: Sequence[Launch] = ()) -> Step:
@@ -57,62 +54,6 @@ def _instances(launch: Launch, reading: Reading) -> tuple[Row, ...]:
 def _path(path: tuple[PathStep, ...]) -> list[Group]:
     rows = tuple(Row((((step.function, "name"),), (place(step.file, step.line),))) for step in path)
     return [Group("path", rows)] if rows else []
-
-
-def kernel_step(kernel: Kernel) -> Step:
-    """A kernel: template parameters, parameters with shapes, launch bounds, and what its threads share."""
-    title = titled(
-        (("Kernel ", "step"), (kernel.name, "name")),
-        (place(kernel.file, kernel.line, kernel.end_line),),
-        under(kernel.condition),
-    )
-    kinds = (
-        ("template", [Row((((text, "type"),),)) for text in kernel.template_parameters]),
-        ("parameters", [parameter_row(fact) for fact in kernel.parameters]),
-        ("launch bounds", [Row((((kernel.launch_bounds, ""),),))] if kernel.launch_bounds else []),
-        ("shared memory", [Row((((text, ""),),)) for text in kernel.shared_memory]),
-        ("if constexpr", [_line(fact.line, fact.condition) for fact in kernel.if_constexpr]),
-        ("barriers", [_line(fact.line, fact.call) for fact in kernel.barriers]),
-        ("atomics", [_line(fact.line, fact.text) for fact in kernel.atomics]),
-        ("inline asm", [_line(fact.line, fact.text) for fact in kernel.inline_asm]),
-        ("vectors", [_line(fact.line, fact.text) for fact in kernel.vector_accesses]),
-        ("layout", [row for fact in kernel.layouts for row in _layout(fact)]),
-        ("device calls", [Row((((text, "name"),),)) for text in kernel.device_functions]),
-    )
-    groups = [Group(label, tuple(rows)) for label, rows in kinds if rows]
-    worth_knowing = ("launch bounds", "shared memory", "barriers", "atomics")
-    groups += none_found(label for label, rows in kinds if not rows and label in worth_knowing)
-    return Step(title, tuple(groups))
-
-
-#: How a layout's verdict reads beside the documented shape.
-_VERDICTS = {
-    "equal": ("is what it computes", "proved"),
-    "equal_with_strides": ("is what it computes with the strides passed", "proved"),
-    "differs": ("is not what it computes", "warn"),
-    "not_decided": ("not decided", "quiet"),
-}
-
-
-def _layout(fact: LayoutFact) -> list[Row]:
-    """A tensor's documented shape, whether the kernel's index is that shape's, and the index by dimensions."""
-    verdict, style = _VERDICTS[fact.verdict]
-    where: Spans = ((fact.parameter, "name"), (f"  {fact.access}", "quiet"))
-    if fact.through:
-        where += ((f" in {fact.through}", "quiet"),)
-    said: Spans = ((fact.documented, "shape"), (f" {verdict}", style))
-    if fact.reason:
-        said += ((f": {fact.reason}", style),)
-    rows = [Row((line_mark(fact.line), where, said))]
-    index = ", ".join(f"{part.dim}: {part.value}" for part in fact.coordinates if part.value != "0")
-    details = [("index", index or fact.computed), ("under", fact.under), ("width", fact.width)]
-    details += [("given", "; ".join(fact.given)), ("requires", "; ".join(fact.requires))]
-    rows += [detail(label, ((text, ""),)) for label, text in details if text]
-    return rows
-
-
-def _line(line: int, text: str) -> Row:
-    return Row((line_mark(line), ((text, ""),)))
 
 
 #: What each kind of terminal means, in the reader's words.

@@ -6,6 +6,7 @@ from opwalker.model.walk import Entry, Implementation, Op, OpImpl, PythonRef, Wa
 from opwalker.serve.render import device, host
 from opwalker.serve.render.clang import clang_section
 from opwalker.serve.render.dispatch import branching_step, dispatch_step
+from opwalker.serve.render.kernel import kernel_step
 from opwalker.serve.render.launch import alike
 from opwalker.serve.render.outline import outline_sections, told_in_full
 from opwalker.serve.render.owning import ownership_section
@@ -126,7 +127,7 @@ def _implementation(one: Implementation, number: int, total: int, op: Op | None,
     steps += [branching_step(choice) for choice in one.branches]
     steps += [host.helper_step(helper, told) for helper in one.helpers]
     steps += [device.launch_step(group[0], reading, group[1:]) for group in alike(one.launches)]
-    steps += [device.kernel_step(kernel) for kernel in one.kernels]
+    steps += [kernel_step(one_kernel) for one_kernel in one.kernels]
     steps += [device.terminal_step(end) for end in one.terminals]
     if not one.launches and not one.terminals:
         steps.append(Step((("No launch and no other end was found", "warn"), ("; the gaps say why", "quiet"))))
@@ -151,8 +152,6 @@ def _registered(one: Implementation, op: Op) -> OpImpl | None:
         if entry.key == one.key and (span is None or (entry.file, entry.line) == (span.file, span.line)):
             return entry
     return None
-
-
 
 
 def _patterns(walk: Walk) -> tuple[Section, ...]:

@@ -1,0 +1,113 @@
+"""A kernel as a step: what its blocks and threads handle, what they share, how they address memory, whom they call."""
+
+from __future__ import annotations
+
+from opwalker.model.kernel import Kernel, ReductionFact
+from opwalker.model.layout import LayoutFact
+from opwalker.serve.render.host import none_found, parameter_row
+from opwalker.serve.render.page import Group, Row, Spans, Step
+from opwalker.serve.render.sync import detail
+from opwalker.serve.render.words import at, line_mark, place, titled, under
+
+
+def kernel_step(kernel: Kernel) -> Step:
+    """A kernel: template parameters, parameters with shapes, launch bounds, and what its threads share."""
+    title = titled(
+        (("Kernel ", "step"), (kernel.name, "name")),
+        (place(kernel.file, kernel.line, kernel.end_line),),
+        under(kernel.condition),
+    )
+    kinds = (
+        ("template", [Row((((text, "type"),),)) for text in kernel.template_parameters]),
+        ("parameters", [parameter_row(fact) for fact in kernel.parameters]),
+        ("work", [_line(fact.line, fact.says) for fact in kernel.work]),
+        ("launch bounds", [Row((((kernel.launch_bounds, ""),),))] if kernel.launch_bounds else []),
+        ("shared memory", _shared(kernel)),
+        ("if constexpr", [_line(fact.line, fact.condition) for fact in kernel.if_constexpr]),
+        ("barriers", [_line(fact.line, fact.call) for fact in kernel.barriers]),
+        ("atomics", [_line(fact.line, fact.text) for fact in kernel.atomics]),
+        ("reductions", [_reduction(fact) for fact in kernel.reductions]),
+        ("inline asm", _assembly(kernel)),
+        ("vectors", _vectors(kernel)),
+        ("layout", [row for fact in kernel.layouts for row in _layout(fact)]),
+        ("device calls", _calls(kernel)),
+    )
+    groups = [Group(label, tuple(rows)) for label, rows in kinds if rows]
+    worth_knowing = ("launch bounds", "shared memory", "barriers", "atomics")
+    groups += none_found(label for label, rows in kinds if not rows and label in worth_knowing)
+    return Step(title, tuple(groups))
+
+
+def _shared(kernel: Kernel) -> list[Row]:
+    """Shared variables with their sizes; those of a walk that lacks sizes as written."""
+    if not kernel.shared:
+        return [Row((((text, ""),),)) for text in kernel.shared_memory]
+    rows = []
+    for fact in kernel.shared:
+        size = "given by the launch" if fact.dynamic else f"{fact.size} bytes" if fact.size else ""
+        rows.append(Row((line_mark(fact.line), ((fact.name, "name"),), ((fact.type, "type"),), ((size, ""),))))
+    return rows
+
+
+def _reduction(fact: ReductionFact) -> Row:
+    over: Spans = ((f"over a {fact.over}", "step"),)
+    how: Spans = ((fact.how, "name"), *(((f"  {fact.at.file}:{fact.at.line}", "place"),) if fact.at else ()))
+    return Row((line_mark(fact.line), over, how, ((fact.text, "quiet"),)))
+
+
+def _assembly(kernel: Kernel) -> list[Row]:
+    """Each instruction in words, once a place; that of device functions with its file."""
+    if not kernel.assembly:
+        return [_line(fact.line, fact.text) for fact in kernel.inline_asm]
+    rows: dict[Row, None] = {}
+    for fact in kernel.assembly:
+        where = line_mark(fact.line) if fact.file == kernel.file else (place(fact.file, fact.line),)
+        for one in fact.instructions:
+            rows[Row((where, ((one.text, ""),), ((one.means or "not known", "quiet"),)))] = None
+    return list(rows)
+
+
+def _vectors(kernel: Kernel) -> list[Row]:
+    if not kernel.vectors:
+        return [_line(fact.line, fact.text) for fact in kernel.vector_accesses]
+    rows = []
+    for fact in kernel.vectors:
+        size = f"{fact.size} byte{'' if fact.size == '1' else 's'} an access" if fact.size else ""
+        rows.append(Row((line_mark(fact.line), ((fact.type, "type"),), ((size, ""),))))
+    return rows
+
+
+def _calls(kernel: Kernel) -> list[Row]:
+    if not kernel.calls:
+        return [Row((((text, "name"),),)) for text in kernel.device_functions]
+    return [Row((line_mark(fact.line), ((fact.name, "name"),), (at(fact.at),))) for fact in kernel.calls]
+
+
+#: How a layout's verdict reads beside the documented shape.
+_VERDICTS = {
+    "equal": ("is what it computes", "proved"),
+    "equal_with_strides": ("is what it computes with the strides passed", "proved"),
+    "differs": ("is not what it computes", "warn"),
+    "not_decided": ("not decided", "quiet"),
+}
+
+
+def _layout(fact: LayoutFact) -> list[Row]:
+    """A tensor's documented shape, whether the kernel's index is that shape's, and the index by dimensions."""
+    verdict, style = _VERDICTS[fact.verdict]
+    where: Spans = ((fact.parameter, "name"), (f"  {fact.access}", "quiet"))
+    if fact.through:
+        where += ((f" in {fact.through}", "quiet"),)
+    said: Spans = ((fact.documented, "shape"), (f" {verdict}", style))
+    if fact.reason:
+        said += ((f": {fact.reason}", style),)
+    rows = [Row((line_mark(fact.line), where, said))]
+    index = ", ".join(f"{part.dim}: {part.value}" for part in fact.coordinates if part.value != "0")
+    details = [("index", index or fact.computed), ("under", fact.under), ("width", fact.width)]
+    details += [("given", "; ".join(fact.given)), ("requires", "; ".join(fact.requires))]
+    rows += [detail(label, ((text, ""),)) for label, text in details if text]
+    return rows
+
+
+def _line(line: int, text: str) -> Row:
+    return Row((line_mark(line), ((text, ""),)))

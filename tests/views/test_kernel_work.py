@@ -1,0 +1,161 @@
+"""What blocks and threads of a kernel handle, in words; shared memory, wide accesses, reductions, functions called."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.model.kernel import Kernel
+from opwalker.views.entries import EntryView
+from tests.trees import tree
+from tests.views.miniatures import SOURCE, implementation, line_of
+
+
+def kernel(parameters: str, body: str, before: str = "") -> Kernel:
+    """A kernel by itself."""
+    text = f"{before}\ntemplate <typename T, int WIDTH>\n__global__ void k({parameters}) {{\n{body}\n}}\n"
+    walk = EntryView(tree({"k.cu": text}), SOURCE).walk("k")
+    (found,) = walk.implementations[-1].kernels
+    return found
+
+
+def words(parameters: str, body: str, before: str = "") -> list[str]:
+    return [fact.says for fact in kernel(parameters, body, before).work]
+
+
+SAID = [
+    ("const long token = blockIdx.x; out[token] = 0;", ["one block for each token (blockIdx.x)"]),
+    ("int row = blockIdx.y; int at = blockIdx.x; out[row + at] = 0;",
+     ["one block for each at (blockIdx.x)", "one block for each row (blockIdx.y)"]),
+    ("out[blockIdx.x * 4] = 0;", ["blockIdx.x tells blocks apart"]),
+    ("int head = blockIdx.x % n; int b = blockIdx.x / n; out[head + b] = 0;",
+     ["blockIdx.x tells blocks apart", "head is blockIdx.x % n", "b is blockIdx.x / n"]),
+    ("for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;", ["the threads of a block stride over n (i)"]),
+    ("for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) out[i] = 0;",
+     ["the threads of all blocks stride over n (i)"]),
+    ("for (int row = blockIdx.x; row < n; row += gridDim.x) out[row] = 0;", ["blocks stride over n (row)"]),
+    ("int at = blockIdx.x * blockDim.x + threadIdx.x; if (at >= n) return; out[at] = 0;",
+     ["one thread for each at, counted over all blocks, while it is below n"]),
+    ("int at = blockIdx.x * 256 + threadIdx.x; out[at] = 0;", ["one thread for each at, counted over all blocks"]),
+    ("int unit = threadIdx.x; if (unit >= n * 2) return; out[unit] = 0;",
+     ["one thread for each unit (threadIdx.x), while it is below 2 * n"]),
+    ("int warp = threadIdx.x / 32; int lane = threadIdx.x & 31; out[warp + lane] = 0;",
+     ["warp is the warp of the block", "lane is the lane of its warp"]),
+    ("int warp = threadIdx.x >> 5; for (int r = warp; r < n; r += blockDim.x >> 5) out[r] = 0;",
+     ["warp is the warp of the block", "the warps of a block stride over n (r)"]),
+    ("for (int j = threadIdx.x % 32; j < n; j += 32) out[j] = 0;", ["the lanes of a warp stride over n (j)"]),
+    ("for (int j = 0; j < n; j++) out[j] = 0;", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "said"), SAID, ids=range(len(SAID)))
+def test_what_is_handled(body, said) -> None:
+    assert words("T* out, int n", body) == said
+
+
+def test_a_documented_row_names_what_a_block_handles() -> None:
+    body = "for (int i = threadIdx.x; i < d; i += blockDim.x) out[blockIdx.x * d + i] = 0;"
+    assert words("T* out /* [..., d] */, int d", body)[0] == "one block for each row of out (blockIdx.x)"
+
+
+def test_a_loop_of_a_helper_is_said_at_its_call() -> None:
+    helper = (
+        "__device__ void fill(float* to, int count, int at, int by) { "
+        "for (int i = at; i < count; i += by) to[i] = 0; }\n"
+    )
+    found = kernel("float* out, int n", "fill(out, n, threadIdx.x, blockDim.x);", helper)
+    (fact,) = found.work
+    assert (fact.says, fact.through) == ("the threads of a block stride over n (i) in fill", "fill")
+    assert [(call.name, call.at.file, call.at.line) for call in found.calls] == [("fill", "k.cu", 1)]
+
+
+LAUNCHED = """
+#include <torch/library.h>
+__global__ void fill_kernel(float* out, int n, int width) {
+  const int row = blockIdx.x;
+  for (int i = threadIdx.x; i < width; i += blockDim.x) out[row * width + i] = n;
+}
+void fill(torch::Tensor& out) {  // [rows, cols]
+  int rows = out.size(0);
+  fill_kernel<<<rows, 128>>>(out.data_ptr<float>(), 3, out.size(1));
+}
+TORCH_LIBRARY(mini, ops) {
+  ops.def("fill(Tensor! out) -> ()");
+  ops.impl("fill", torch::kCUDA, &fill);
+}
+"""
+
+
+def test_the_launch_says_how_many_there_are() -> None:
+    (found,) = implementation(LAUNCHED, "mini::fill").kernels
+    assert [(f.of, f.says, f.extent) for f in found.work] == [
+        ("block", "one block for each row (blockIdx.x, rows in all)", "rows"),
+        ("thread", "the threads of a block stride over cols (i)", "cols"),
+    ]
+    assert found.work[0].line == line_of(LAUNCHED, "const int row")
+
+
+def test_shared_memory_has_its_size() -> None:
+    body = """__shared__ float total;
+    __shared__ double part[kWarps][4];
+    __shared__ T tile[WIDTH];
+    extern __shared__ char scratch[];
+    __shared__ typename Sum::Storage held;"""
+    found = kernel("T* out", body, "constexpr int kWarps = 8;\n")
+    assert [(s.name, s.size, s.bytes, s.dynamic) for s in found.shared] == [
+        ("total", "4", 4, False),
+        ("part", "256", 256, False),
+        ("tile", "WIDTH * sizeof(T)", None, False),
+        ("scratch", None, None, True),
+        ("held", None, None, False),
+    ]
+
+
+def test_wide_accesses_say_how_wide() -> None:
+    before = "template <typename E, int N> struct alignas(16) Pack { E of[N]; };\n"
+    body = """auto* a = reinterpret_cast<float4*>(out);
+    auto* b = reinterpret_cast<const Pack<T, 16 / sizeof(T)>*>(out);
+    auto* c = reinterpret_cast<char*>(out);"""
+    found = kernel("T* out", body, before)
+    assert [(v.type, v.size, v.bytes) for v in found.vectors] == [
+        ("float4", "16", 16),
+        ("Pack<T, 16 / sizeof(T)>", "(16 / sizeof(T)) * sizeof(T)", None),
+    ]
+
+
+REDUCES = """
+__device__ float warp_sum(float v) {
+  for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o);
+  return v;
+}
+__device__ float block_max(float v, float* held) {
+  for (int o = 16; o > 0; o >>= 1) v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, o));
+  if (threadIdx.x % 32 == 0) held[threadIdx.x / 32] = v;
+  __syncthreads();
+  return held[0];
+}
+"""
+
+
+def test_reductions_are_known_by_what_they_do() -> None:
+    body = """using Reduce = cub::BlockReduce<float, 256>;
+    __shared__ typename Reduce::TempStorage room;
+    float a = Reduce(room).Sum(out[0]);
+    float b = warp_sum(a);
+    float c = block_max(b, out);"""
+    found = kernel("float* out", body, REDUCES)
+    assert [(r.over, r.how) for r in found.reductions] == [
+        ("block", "cub::BlockReduce"),
+        ("warp", "warp_sum: shuffles (sum)"),
+        ("block", "block_max: shuffles, shared memory and a barrier (max)"),
+    ]
+
+
+def test_assembly_of_the_functions_called_is_decoded() -> None:
+    load = 'asm("ld.acquire.gpu.b32 %0, [%1];" : "=r"(v) : "l"(p));'
+    before = f"static __device__ int get(int* p) {{ int v; {load} return v; }}\n"
+    found = kernel("int* flag", 'get(flag); asm volatile("griddepcontrol.wait;");', before)
+    assert [(a.function, [i.what for i in a.instructions]) for a in found.assembly] == [
+        ("k", ["grid wait"]),
+        ("get", ["load"]),
+    ]
+    assert found.assembly[1].operands == ("v", "p")
