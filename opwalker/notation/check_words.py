@@ -116,6 +116,10 @@ def _joined(parts: Sequence[Expr], operator: str) -> str | None:
             behind = (_clause(rest) or print_expression(rest)) if rest is not None else _joined(parts[1:], "||")
             if behind is not None:
                 return f"where {present}, {behind}"
+    else:
+        none = _none_of(parts)
+        if none is not None:
+            return none
     clauses = [_clause(part) for part in parts]
     if not any(clauses):
         return None
@@ -160,6 +164,19 @@ def _choices(parts: Sequence[Expr]) -> str | None:
         return None
     left = pairs[0][0]
     return _equal(left, [pair[1] for pair in pairs if pair])
+
+
+def _none_of(parts: Sequence[Expr]) -> str | None:
+    """Several constants that one thing is not: ``n != 1 && n != 2``; None for anything else."""
+    if len(parts) < 2 or any(p.kind != "binary" or p.text != "!=" or not _constant(p.parts[1]) for p in parts):
+        return None
+    lefts = {print_expression(part.parts[0]) for part in parts}
+    if len(lefts) != 1 or rank_of(parts[0].parts[0]) or any(scalar_type(p.parts[1]) for p in parts):
+        return None
+    values = [_value(part.parts[1]) for part in parts]
+    if len(values) == 2:
+        return f"{_value(parts[0].parts[0])} is neither {values[0]} nor {values[1]}"
+    return f"{_value(parts[0].parts[0])} is none of {listed(values, 'and')}"
 
 
 def _equality(expr: Expr) -> tuple[Expr, Expr] | None:
@@ -233,7 +250,7 @@ def _equal(left: Expr, rights: Sequence[Expr]) -> str:
         return f"{found[0]} has {listed([_value(r) for r in rights], 'or')} element{_plural(rights)}"
     shown = enumerators(rights)
     word = "is" if shown or all(_constant(r) for r in rights) else "equals"
-    return f"{_value(left)} {word} {listed(shown or [_value(r) for r in rights], 'or')}"
+    return f"{_value(left)} {word} {listed(shown or [scalar_type(r) or _value(r) for r in rights], 'or')}"
 
 
 def enumerators(values: Sequence[Expr]) -> list[str] | None:

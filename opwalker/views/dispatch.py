@@ -58,11 +58,13 @@ def _dispatch(body: Body, entry: Expansion, blocks: list[Block], others: tuple[i
         return None
     branches = [b for b in blocks if b.kind in _BRANCHES]
     names, leaves = _bound(body, entry, branches)
+    values = tuple(dict.fromkeys(value for leaf in leaves for value in leaf.values if value))
+    leaves = _whole(body, leaves)
     if not leaves:
         names, leaves = _applied(body, entry)
+        values = tuple(dict.fromkeys(", ".join(leaf.values) for leaf in leaves))
     if not leaves:
         return None
-    values = tuple(dict.fromkeys(", ".join(leaf.values) for leaf in leaves))
     definition = entry.definition
     defined_at = None
     if definition.path != KNOWN:
@@ -119,7 +121,7 @@ def _contains(text: str, piece: str) -> bool:
 def _bound(body: Body, entry: Expansion, branches: list[Block]) -> tuple[list[str], list[Leaf]]:
     """What the branches bind by ``using`` or a constant of their own: the names, and the values of each branch."""
     names: dict[str, None] = {}
-    leaves: list[Leaf] = []
+    bound: list[tuple[int, dict[str, str], int]] = []
     for block in branches:
         held: dict[str, str] = {}
         for local in body.facts.locals:
@@ -139,9 +141,28 @@ def _bound(body: Body, entry: Expansion, branches: list[Block]) -> tuple[list[st
                 held[local.name] = text
         if held:
             names.update(dict.fromkeys(held))
-            number = body.facts.blocks.index(block)
-            leaves.append(Leaf(number, tuple(held.values()), block.start))
+            bound.append((body.facts.blocks.index(block), held, block.start))
+    # Each with a place for every name, empty for what another branch binds.
+    leaves = [Leaf(number, tuple(held.get(name, "") for name in names), start) for number, held, start in bound]
     return list(names), leaves
+
+
+def _whole(body: Body, leaves: list[Leaf]) -> list[Leaf]:
+    """The innermost branches, each with what the branches around it bind as well."""
+    branches = Branches(body)
+    by_block = {leaf.block: leaf for leaf in leaves}
+    outer = {number for leaf in leaves for number in branches.chain(leaf.block)[:-1]}
+    out = []
+    for leaf in leaves:
+        if leaf.block in outer:
+            continue
+        values = list(leaf.values)
+        for number in reversed(branches.chain(leaf.block)[:-1]):
+            around = by_block.get(number)
+            if around is not None:
+                values = [value or held for value, held in zip(values, around.values, strict=True)]
+        out.append(Leaf(leaf.block, tuple(values), leaf.offset))
+    return out
 
 
 def _innermost(body: Body, number: int) -> Block | None:

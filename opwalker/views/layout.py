@@ -27,11 +27,11 @@ _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data packed_accessor
 class LayoutUse:
     """One thing that a function does with a tensor's strides. ``what`` is ``contiguous``, ``helper`` (a function of the
     project's own, its ``name``) or ``stride`` (checks), ``made`` (contiguous), ``read`` (a stride; ``name`` is what
-    holds it), ``data`` (its pointer is taken)."""
+    holds it), ``data`` (its pointer is taken). ``dimension`` is a number, an expression, or None for all."""
 
     what: str
     line: int
-    dimension: int | None = None
+    dimension: int | str | None = None
     name: str | None = None
     under: tuple[str, ...] = ()
     passed: bool = False
@@ -77,7 +77,9 @@ def layout_uses(
                 yield tensor, LayoutUse("made", body.use_line(call.start), under=conditions)
         elif call.receiver is not None and call.simple in ("stride", "strides", "sym_stride"):
             if (tensor := of(_receiver(body, call.receiver), call.start)) and not _tested(body, call.start):
-                dimension = whole(parse_expression(body.text(call.arguments[0]))) if call.arguments else None
+                asked_for = body.text(call.arguments[0]) if call.arguments else ""
+                number = whole(parse_expression(asked_for)) if asked_for else None
+                dimension: int | str | None = number if number is not None else asked_for or None
                 name = _held(body, call.start)
                 given = name in passed if name else _inside(call.start, launches, body)
                 line = body.use_line(call.start)
@@ -169,7 +171,7 @@ def _strides(read: Sequence[LayoutUse]) -> str:
     return f"the stride of {places} is read{behind}"
 
 
-def _places(dimensions: Sequence[int | None]) -> str:
+def _places(dimensions: Sequence[int | str | None]) -> str:
     """Dimensions in words: ``dimensions 0, 1 and the last one``."""
     if None in dimensions:
         return "all dimensions"

@@ -51,6 +51,23 @@ def test_each_name_belongs_to_the_axis_that_decides_it() -> None:
     assert len(found.rows) == 4
 
 
+def test_names_bound_at_several_depths_stand_side_by_side() -> None:
+    head = """#define BOTH(A, B, ...) \\
+  if (A == at::ScalarType::Float) { using a_t = float; \\
+    if (B == at::ScalarType::Half) { using b_t = half; __VA_ARGS__(); } \\
+    else if (B == at::ScalarType::Float) { using b_t = float; __VA_ARGS__(); } } \\
+  else if (A == at::ScalarType::Half) { using a_t = half; \\
+    if (B == at::ScalarType::Half) { using b_t = half; __VA_ARGS__(); } }
+"""
+    found = dispatch("BOTH(x.scalar_type(), y.scalar_type(), [&] { k<a_t><<<1, 2>>>(a); })", head)
+    assert (found.binds, found.values) == ("a_t, b_t", ("float", "half"))
+    assert [row.values for row in found.rows] == [("float", "half"), ("float", "float"), ("half", "half")]
+    assert [(axis.on, axis.binds) for axis in found.axes] == [
+        ("x.scalar_type()", ("a_t",)),
+        ("y.scalar_type()", ("b_t",)),
+    ]
+
+
 def test_the_branches_that_raise() -> None:
     found = dispatch("BY_CACHE(x.scalar_type(), kind, CALL)", TWO_AXES)
     assert [(one.words, one.message) for one in found.fails] == [

@@ -218,6 +218,8 @@ KERNEL = "__global__ void k(float* a, int s) {}\n"
         ("TORCH_CHECK(x.stride(-1) == 1);", "the last dimension must have stride 1"),
         ("TORCH_CHECK(dense_or_contiguous(x));", "must be what dense_or_contiguous demands"),
         ("int s = x.stride(0);", "the stride of dimension 0 is read (s)"),
+        ("int s = x.stride(n - 1);", "the stride of dimension n - 1 is read (s)"),
+        ("auto s = x.strides();", "the stride of all dimensions is read (s)"),
         (
             "int s = x.stride(0); k<<<1, 1>>>(x.data_ptr<float>(), s);",
             "may be strided: the kernel gets the stride of dimension 0 (s)",

@@ -25,7 +25,7 @@ def dispatch_step(use: Dispatch, told: bool = False) -> Step:
         groups.append(Group("on", (Row((((use.on, ""),),)),)))
     if use.binds:
         groups.append(Group("binds", (Row((((use.binds, "name"),),)),)))
-    if len(use.axes) > 1 and use.rows:
+    if (len(use.axes) > 1 or "," in (use.binds or "")) and use.rows:
         rows = tuple(Row((((both(row.under), ""),), ((", ".join(row.values), "type"),))) for row in use.rows)
         groups.append(Group("to", rows))
     elif use.values:
