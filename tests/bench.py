@@ -3,7 +3,8 @@
 Comes in: a source (``vllm==0.30.0``) and one of its ops. Goes out: one line a figure with its ratio to the bound, and
 exit code 1 where a bound is broken. Every figure is that of a whole process. The yardstick of the index is what one
 thread of the bare tree-sitter CUDA parser needs for the same C++ and CUDA files in the same run. Edited are the files
-that the op itself goes through: the one that registers it, its host function's, and its first Python caller's.
+that the op itself goes through: the one that registers it, its host function's, and its first Python caller's; the
+latter also in ways that change what Python says of ops.
 """
 
 from __future__ import annotations
@@ -57,19 +58,26 @@ class Bench:
             check=True,
         ).stdout
 
-    def edit(self, path: str) -> None:
-        """Adds a comment at the end of a file, a new one every time."""
+    def edit(self, path: str, text: str) -> None:
+        """Adds ``text`` at the end of a file, with the number of the edit for each ``{n}`` in it."""
         self._edits += 1
-        mark = "#" if path.endswith(".py") else "//"
         with (self._tree / path).open("a", encoding="utf-8") as edited:
-            edited.write(f"\n{mark} edit {self._edits}\n")
+            edited.write(f"\n{text.replace('{n}', str(self._edits))}\n")
+
+    def edited(self, what: str, path: str, text: str, walk: tuple[str, ...]) -> None:
+        """One line about a walk after each of several edits."""
+        seconds = []
+        for _ in range(EDITS):
+            self.edit(path, text)
+            seconds.append(self.run(*walk))
+        self.report(f"walk after {what}", statistics.median(seconds), EDITED_WALK_SECONDS, "s")
 
     def report(self, what: str, measured: float, bound: float, unit: str) -> None:
         """One line; remembers a broken bound."""
         ratio = measured / bound
         self.broken |= ratio > 1
         verdict = "ok" if ratio <= 1 else "TOO MUCH"
-        print(f"{what:<44} {measured:8.3f} {unit:<3} of {bound:8.3f} {unit:<3} {ratio:6.2f}  {verdict}", flush=True)
+        print(f"{what:<48} {measured:8.3f} {unit:<3} of {bound:8.3f} {unit:<3} {ratio:6.2f}  {verdict}", flush=True)
 
 
 def parser_seconds(tree: Path, paths: list[str]) -> float:
@@ -93,6 +101,21 @@ def files_of(walk: dict[str, Any]) -> dict[str, str]:
     if walk["python"]:
         found["Python caller"] = walk["python"][0]["file"]
     return found
+
+
+def python_edits(walk: dict[str, Any]) -> dict[str, str]:
+    """Texts for the end of a Python file that calls the op, by what they add: each changes what Python says of ops."""
+    if not walk["python"]:
+        return {}
+    call = f"torch.ops.{walk['op']['name'].replace('::', '.')}"
+    caller = walk["python"][0]
+    module = caller["file"].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return {
+        "a function with a call of the op more": f"def edit_{{n}}(x):\n    return {call}(x)",
+        "an import and a call of it more": f"import {module} as edit_{{n}}\n\nedit_{{n}}.{caller['function']}()",
+        "a registration more": '@torch.library.custom_op("bench::edit_{n}", mutates_args=())\n'
+        "def edit_{n}(x: torch.Tensor) -> torch.Tensor:\n    return x",
+    }
 
 
 def main() -> int:
@@ -122,12 +145,11 @@ def main() -> int:
         for form in ((), ("--json",)):
             median = statistics.median(bench.run(*walk, *form) for _ in range(REPEATS))
             bench.report(" ".join(["warm", *walk, *form]), median, WARM_WALK_SECONDS, "s")
-        for what, path in files_of(json.loads(bench.ask(*walk, "--json"))).items():
-            seconds = []
-            for _ in range(EDITS):
-                bench.edit(path)
-                seconds.append(bench.run(*walk))
-            bench.report(f"walk after an edit of its {what}", statistics.median(seconds), EDITED_WALK_SECONDS, "s")
+        answer = json.loads(bench.ask(*walk, "--json"))
+        for what, path in files_of(answer).items():
+            bench.edited(f"an edit of its {what}", path, "# edit {n}" if path.endswith(".py") else "// edit {n}", walk)
+        for what, text in python_edits(answer).items():
+            bench.edited(what, answer["python"][0]["file"], text, walk)
     return int(bench.broken)
 
 
