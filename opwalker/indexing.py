@@ -256,11 +256,10 @@ class _Run:
                 found.renew()
                 if not asked.keys() <= found.keys():
                     return False
-                state = f"{round_producer(round_)} {first.state()} {found.state()}"
-                if state == self._store.note(f"round {extractor.kind}"):
-                    # For these very facts nothing more was needed.
-                    return True
                 if prepared is None:
+                    if _state_of(round_, first, found) == self._store.note(f"round {extractor.kind}"):
+                        # For these very facts nothing more was needed.
+                        return True
                     prepared = _loaded(round_.prepare)(first, self._kept_parts(round_))
                 wanted = {
                     path: names
@@ -271,7 +270,7 @@ class _Run:
                 with self._stage("finish"):
                     for part, blob in _loaded(round_.keep)(prepared).items():
                         self._store.put_result(part_key(round_, part), blob)
-                    self._store.set_note(f"round {extractor.kind}", state)
+                    self._store.set_note(f"round {extractor.kind}", _state_of(round_, first, found))
                 return True
 
     def _kept_parts(self, round_: Round) -> Callable[[str], bytes | None]:
@@ -381,6 +380,11 @@ def _key(by_kind: Mapping[str, str], rounds: Sequence[Round]) -> str:
     """The digest of all producers together."""
     whole = repr((sorted(by_kind.items()), [round_producer(round_) for round_ in rounds]))
     return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
+
+
+def _state_of(round_: Round, first: FactsInStore[Any], found: FactsInStore[Any]) -> str:
+    """What stands for the facts that a round knows, and for the code that says what it needs."""
+    return f"{round_producer(round_)} {first.state()} {found.state()}"
 
 
 def part_key(round_: Round, part: str) -> str:

@@ -620,18 +620,18 @@ def test_facts_of_a_round_that_another_process_drops_meanwhile_are_made_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.write(CHAIN)
-    real, calls = Store.facts, []
+    real, calls = Store.facts_at, []
 
-    def facts(store: Store, digest: str, kind: str, producer: str) -> bytes | None:
+    def facts_at(store: Store, path: str, kind: str, producer: str) -> bytes | None:
         """Another process prunes just before the first look at what was found."""
         calls.append(kind)
         if len(calls) == 2:
             for table in ("names", "has"):
                 store._db.execute(f"DELETE FROM {table} WHERE fact IN (SELECT id FROM facts WHERE kind = ?)", (kind,))
             store._db.execute("DELETE FROM facts WHERE kind = ?", (kind,))
-        return real(store, digest, kind, producer)
+        return real(store, path, kind, producer)
 
-    monkeypatch.setattr(Store, "facts", facts)
+    monkeypatch.setattr(Store, "facts_at", facts_at)
     lines = lines_in(place)
     assert {path: lines[path] for path in CHAIN_LINES} == CHAIN_LINES
     assert brief(place.index(ROUNDS)) == (0, 0, 5, 0)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from opwalker.link.python_modules import Modules
 from opwalker.link.stamped import Stamped
-from opwalker.model.python import PyImport, PyLight
-from opwalker.notation.python_imports import parse_import
+from opwalker.model.python import PyLight
+from opwalker.notation.python_imports import ImportedName
 
 #: ``(alias, name in the imported file, None for the module itself and "*" for all names, files that import so)``; the
 #: files by their numbers.
@@ -92,7 +92,7 @@ def _all_rows(files: Sequence[str], light: Mapping[str, PyLight], modules: Modul
                 numbers.append(number)
     found: dict[str, list[Row]] = {}
     for (_, statement), numbers in written.items():
-        _enter(found, parse_import(statement), files[numbers[0]], numbers, modules, tops)
+        _enter(found, modules.parsed(statement), files[numbers[0]], numbers, modules, tops)
     return found
 
 
@@ -112,7 +112,7 @@ def _renewed(
 
 def _enter(
     found: dict[str, list[Row]],
-    imported: Iterable[PyImport],
+    imported: Iterable[ImportedName],
     path: str,
     numbers: list[int],
     modules: Modules,

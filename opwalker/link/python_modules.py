@@ -9,17 +9,16 @@ answer is noted, so that answers can be kept for as long as these say the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from opwalker.model.python import PyImport, PyLight
-from opwalker.notation.python_imports import parse_import
+from opwalker.notation.python_imports import ImportedName, imported_names
 
 #: A re-export is followed over at most this many files.
 _FARTHEST = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """A name that an import binds: ``alias`` stands for the file ``target``, or for ``name`` in it.
 
     ``name`` is None for a module and ``"*"`` for all names of it.
@@ -59,6 +58,8 @@ class Modules:
         self._packages = {path.rpartition("/")[0] for path in light if path.rpartition("/")[2] == "__init__.py"}
         self._known: dict[tuple[str, str], str | None] = {}
         self._exported: dict[str, list[str]] = {}
+        self._parsed: dict[str, list[ImportedName]] = {}
+        self._origins: dict[tuple[str, str], tuple[list[tuple[str, str | None]], Reads]] = {}
         self._bindings: dict[str, tuple[dict[str, list[Bound]], Reads]] = {}
         #: What has been looked at, whoever asked: whoever wants to know puts a new one here.
         self.reads = Reads()
@@ -127,7 +128,7 @@ class Modules:
             return self._file(f"{folder}/{name}".strip("/"))
         return None
 
-    def bound(self, path: str, one: PyImport) -> list[Bound]:
+    def bound(self, path: str, one: PyImport | ImportedName) -> list[Bound]:
         """What an import binds, as far as it lies in the tree."""
         target = self.module(path, one.module, one.level)
         if target is None:
@@ -171,11 +172,18 @@ class Modules:
         self.reads.take(known[1])
         return known[0]
 
-    def imported(self, path: str) -> Iterator[PyImport]:
+    def imported(self, path: str) -> Iterator[ImportedName]:
         """The names that the import statements of a file bind, whether they lie in the tree or not."""
         facts = self._light.get(path)
         for statement in facts.imports if facts is not None else ():
-            yield from parse_import(statement)
+            yield from self.parsed(statement)
+
+    def parsed(self, statement: str) -> list[ImportedName]:
+        """The names that an import statement binds; most statements stand in many files."""
+        known = self._parsed.get(statement)
+        if known is None:
+            known = self._parsed[statement] = imported_names(statement)
+        return known
 
     def top_names(self) -> set[str]:
         """The first words of all module names of the tree."""
@@ -191,6 +199,15 @@ class Modules:
         Re-exports are followed to the file that no longer imports it; the first entry is ``(path, name)`` itself where
         it is not imported. Several entries where it is imported from several places.
         """
+        known = self._origins.get((path, name))
+        if known is None:
+            outer, self.reads = self.reads, Reads()
+            known = self._origins[path, name] = (self._followed(path, name), self.reads)
+            self.reads = outer
+        self.reads.take(known[1])
+        return known[0]
+
+    def _followed(self, path: str, name: str) -> list[tuple[str, str | None]]:
         found: list[tuple[str, str | None]] = []
         pending = [(path, name, 0)]
         seen: set[tuple[str, str]] = set()
@@ -214,7 +231,7 @@ class Modules:
         return found
 
 
-def _hides(one: PyImport) -> bool:
+def _hides(one: ImportedName) -> bool:
     """Whether an import ``from … import`` hides a submodule of the name that it binds."""
     return one.alias != one.name or bool(one.module)
 

@@ -17,7 +17,7 @@ from opwalker.link.python_importers import Imports
 from opwalker.link.python_modules import Modules
 from opwalker.link.python_resolved import Resolved, resolve
 from opwalker.link.python_units import Kept, Units, decoded, names_face, paths_digest
-from opwalker.link.python_wanted import Wanted, want_callers, want_registrations
+from opwalker.link.python_wanted import Spread, Wanted, want_callers, want_registrations
 from opwalker.link.stamped import HeldFacts, Stamped
 from opwalker.model.python import PyFacts, PyLight
 
@@ -83,7 +83,8 @@ class Scope:
         self._units: Units[Resolved] = Units(resolve, names_face, self._state.resolved, self._paths)
         self._state.resolved = self._units.kept
         self._same_light = self._state.light == light.state()
-        self._asked = ""
+        self._spread: Spread | None = None
+        self._wanted = Wanted()
 
     def needed(self, full: Stamped[PyFacts]) -> dict[str, frozenset[str]]:
         """The files to read next, by path, with all names to look for in each; empty when done.
@@ -101,10 +102,11 @@ class Scope:
         wanted = Wanted()
         want_registrations(self._units.kept.units, wanted)
         want_callers(self._units.kept.units, wanted)
-        self._asked = wanted.digest()
+        self._wanted = wanted
         entries: Mapping[str, Collection[str]] = self._before
-        if not self._same_light or self._asked != self._state.asked:
-            entries = wanted.entries(self.imports())
+        if not self._same_light or wanted.digest() != self._state.asked:
+            self._spread = (self._spread or Spread(self.imports())).of(wanted)
+            entries = self._spread.entries
         found: dict[str, frozenset[str]] = {}
         for path, names in entries.items():
             known = watched.get(path)
@@ -130,7 +132,7 @@ class Scope:
 
     def to_keep(self) -> dict[str, bytes]:
         """What is worth keeping, by part, now that nothing more is needed."""
-        self._state.light, self._state.asked = self._light.state(), self._asked
+        self._state.light, self._state.asked = self._light.state(), self._wanted.digest()
         parts = {STATE: msgspec.msgpack.encode(self._state)}
         if self._imports is not None:
             parts[IMPORTS] = msgspec.msgpack.encode(self._imports)

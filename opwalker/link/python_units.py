@@ -18,7 +18,7 @@ from opwalker.link.python_graph import Graph, bound_name
 from opwalker.link.python_modules import Modules
 from opwalker.link.stamped import Stamped
 from opwalker.model.python import PyFacts, PyLight
-from opwalker.notation.python_imports import parse_import
+from opwalker.notation.python_imports import imported_names
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -144,7 +144,7 @@ def names_face(light: PyLight | None, full: PyFacts | None) -> dict[str, list[An
             known.append(row)
 
     for statement in light.imports if light is not None else ():
-        for one in parse_import(statement):
+        for one in imported_names(statement):
             enter(one.alias, one.module, one.name, one.level)
     for one in full.functions if full is not None else ():
         enter(one.qualname, one.method_of)

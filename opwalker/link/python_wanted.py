@@ -51,35 +51,57 @@ class Wanted:
         whole = msgspec.msgpack.encode((names, sorted(self._definitions)))
         return hashlib.blake2b(whole, digest_size=16).hexdigest()
 
-    def entries(self, imports: Imports) -> dict[str, set[str]]:
-        """The names to look for by file: those of files that mention ops, and the asked ones where they are imported,
-        re-exports followed."""
-        spread = _Spread(imports)
-        for path, name in self._definitions:
-            spread.enter(path, f"def:{name}")
-        spread.run(self._names)
-        return spread.entries
+    def names(self) -> dict[str, dict[str, set[_Ask]]]:
+        """All asks by file and name."""
+        return self._names
+
+    def definitions(self) -> set[Place]:
+        """All definitions that are asked for."""
+        return self._definitions
 
 
-class _Spread:
-    """Turns asked names into entries of the files that import them. What is asked only grows on the way."""
+class Spread:
+    """Turns what is asked into entries of the files that import the names, re-exports followed; and files that mention
+    ops have an entry whether anything is asked of them or not. What is asked only grows on the way."""
 
     def __init__(self, imports: Imports) -> None:
         self._imports = imports
         self.entries: dict[str, set[str]] = {path: set() for path in imports.mentions}
+        self._asked = Wanted()
         self._todo: dict[str, dict[str, set[_Ask]]] = {}
         self._done: dict[str, dict[str, set[_Ask]]] = {}
 
-    def enter(self, path: str, entry: str) -> None:
-        """One entry of a file."""
+    def of(self, wanted: Wanted) -> Spread:
+        """This spread with all that is wanted now; a new one where less is wanted than was."""
+        before = self._asked
+        if not before.definitions() <= wanted.definitions():
+            return Spread(self._imports).of(wanted)
+        more: dict[str, dict[str, set[_Ask]]] = {}
+        count = 0
+        for path, asked in wanted.names().items():
+            known = before.names().get(path, {})
+            for name, asks in asked.items():
+                old = known.get(name, set())
+                count += len(old & asks)
+                if not asks <= old:
+                    more.setdefault(path, {})[name] = asks - old
+        if count < sum(len(asks) for asked in before.names().values() for asks in asked.values()):
+            return Spread(self._imports).of(wanted)
+        self._asked = wanted
+        for path, name in wanted.definitions():
+            self._enter(path, f"def:{name}")
+        self._run(more)
+        return self
+
+    def _enter(self, path: str, entry: str) -> None:
         known = self.entries.get(path)
         if known is None:
             known = self.entries[path] = set()
         known.add(entry)
 
-    def run(self, names: Mapping[str, Mapping[str, set[_Ask]]]) -> None:
+    def _run(self, names: dict[str, dict[str, set[_Ask]]]) -> None:
         """Spread names until nothing new comes of it."""
-        self._todo = {path: {name: set(asks) for name, asks in asked.items()} for path, asked in names.items()}
+        self._todo = names
         while self._todo:
             path, asked = self._todo.popitem()
             known = self._done.setdefault(path, {})
@@ -107,19 +129,19 @@ class _Spread:
             for kind, tail, _ in asked.get(one, ()):
                 entry = f"call:{bound}.*" if kind == "module" else f"{kind}:{bound}{tail}"
                 for file in files:
-                    self.enter(file, entry)
+                    self._enter(file, entry)
                     self._again(file, bound, kind, tail)
 
     def _as_module(self, alias: str, files: Iterable[str], asked: Mapping[str, set[_Ask]]) -> None:
         open_asks = [(name, kind) for name, asks in asked.items() for kind, _, through_module in asks if through_module]
         if any(kind in ("call", "module") for _, kind in open_asks):
             for file in files:
-                self.enter(file, f"call:{alias}.*")
+                self._enter(file, f"call:{alias}.*")
                 if "." not in alias:
                     self._again(file, alias, "module")
         for name in {name for name, kind in open_asks if kind == "reg"}:
             for file in files:
-                self.enter(file, f"reg:{alias}.{name}")
+                self._enter(file, f"reg:{alias}.{name}")
 
 
 def want_callers(files: Mapping[str, Resolved], wanted: Wanted) -> None:

@@ -26,6 +26,7 @@ class Stamped(Mapping[str, T]):
     """Facts by path. ``stamps`` has one for every path that there are facts of."""
 
     stamps: Mapping[str, str]
+    _state: tuple[Mapping[str, str], str] | None = None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.stamps)
@@ -41,8 +42,11 @@ class Stamped(Mapping[str, T]):
 
     def state(self) -> str:
         """A digest of all paths and stamps: equal states, equal facts."""
-        rows = "\n".join(f"{path}\0{stamp}" for path, stamp in sorted(self.stamps.items()))
-        return hashlib.blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+        if self._state is None or self._state[0] is not self.stamps:
+            rows = "\n".join(f"{path}\0{stamp}" for path, stamp in sorted(self.stamps.items()))
+            whole = hashlib.blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+            self._state = (self.stamps, whole)
+        return self._state[1]
 
 
 class HeldFacts(Stamped[T]):
@@ -96,8 +100,7 @@ class FactsInStore(Stamped[T]):
             del self._known[path]
 
     def _blob(self, path: str) -> bytes:
-        digest = self._store.digest_of(path)
-        blob = self._store.facts(digest, *self._which) if digest is not None else None
+        blob = self._store.facts_at(path, *self._which)
         if blob is None:
             raise FactsGone(f"facts of {path} are gone from the store", "run the command again")
         return blob

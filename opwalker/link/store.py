@@ -183,6 +183,15 @@ class Store:
         row = self._one(sql, (kind, producer, digest))
         return self._unsealed(row[0]) if row else None
 
+    def facts_at(self, path: str, kind: str, producer: str) -> bytes | None:
+        """The blob of the facts of the file at a path, or None where they are not kept."""
+        sql = (
+            "SELECT facts.blob FROM files CROSS JOIN facts ON facts.digest = files.digest"
+            " WHERE files.path = ? AND facts.kind = ? AND facts.producer = ?"
+        )
+        row = self._one(sql, (bound(path), kind, producer))
+        return self._unsealed(row[0]) if row else None
+
     def facts_by_path(self, kind: str, producer: str) -> Iterator[tuple[str, bytes]]:
         """``(path, blob)`` for every file that has facts of this kind, in order of paths."""
         sql = (

@@ -6,33 +6,45 @@ the names that it binds. What a module name leads to is not decided here.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from opwalker.model.python import PyImport
+
+
+class ImportedName(NamedTuple):
+    """One bound name, as in ``PyImport`` and without its place: quick to make, as a tree has a hundred thousand."""
+
+    module: str
+    name: str | None
+    alias: str
+    level: int = 0
 
 
 def parse_import(statement: str, line: int = 0, scope: str | None = None) -> tuple[PyImport, ...]:
     """The names bound by an import statement; empty where it is none."""
-    words = statement.split(None, 1)
-    if len(words) != 2:
-        return ()
-    if words[0] == "import":
-        return tuple(_module(part, line, scope) for part in words[1].split(",") if part.strip())
-    if words[0] != "from":
-        return ()
-    source, keyword, names = words[1].partition(" import ")
-    if not keyword:
-        return ()
-    source = source.replace(" ", "")
-    module = source.lstrip(".")
-    level = len(source) - len(module)
-    found = []
-    for part in names.split(","):
-        name, _, alias = (piece.strip() for piece in part.partition(" as "))
-        if name:
-            found.append(PyImport(module, name, alias or name, level, line, scope))
-    return tuple(found)
+    return tuple(PyImport(*one, line, scope) for one in imported_names(statement))
 
 
-def _module(part: str, line: int, scope: str | None) -> PyImport:
-    """``a.b as c`` binds ``c`` to ``a.b``; ``a.b`` binds ``a``, and the alias keeps the whole spelling."""
-    name, _, alias = (piece.strip() for piece in part.partition(" as "))
-    return PyImport(name, None, alias or name, 0, line, scope)
+def imported_names(statement: str) -> list[ImportedName]:
+    """The names bound by an import statement, without their place; empty where it is none."""
+    keyword, _, rest = statement.partition(" ")
+    found: list[ImportedName] = []
+    if keyword == "import":
+        for part in rest.split(","):
+            # ``a.b as c`` binds ``c`` to ``a.b``; ``a.b`` binds ``a``, and the alias keeps the whole spelling.
+            name, _, alias = part.partition(" as ")
+            name = name.strip()
+            if name:
+                found.append(ImportedName(name, None, alias.strip() or name))
+    elif keyword == "from":
+        source, middle, names = rest.partition(" import ")
+        if middle:
+            source = source.replace(" ", "")
+            module = source.lstrip(".")
+            level = len(source) - len(module)
+            for part in names.split(","):
+                name, _, alias = part.partition(" as ")
+                name = name.strip()
+                if name:
+                    found.append(ImportedName(module, name, alias.strip() or name, level))
+    return found
