@@ -7,7 +7,7 @@ facts is not guessed.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from opwalker.link.python_modules import Modules, Reads
@@ -54,6 +54,13 @@ class Graph:
         self._imports: dict[str, dict[str, list[PyImport]]] = {}
         self._aliases: dict[str, dict[str, list[PyAlias]]] = {}
         self._origins: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
+
+    def take(self, full: Mapping[str, PyFacts], changed: Iterable[str]) -> None:
+        """Go on with other full facts, which differ for the changed files alone."""
+        self.full = full
+        for path in changed:
+            for known in (self._functions, self._classes, self._imports, self._aliases, self._targets):
+                known.pop(path, None)
 
     def watch(self) -> Reads:
         """Begin to note what answers lean on; what is given back fills as questions are asked."""

@@ -18,7 +18,6 @@ from opwalker.link.python_graph import Graph, bound_name
 from opwalker.link.python_modules import Modules
 from opwalker.link.stamped import Stamped
 from opwalker.model.python import PyFacts, PyLight
-from opwalker.notation.python_imports import imported_names
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -53,12 +52,13 @@ class Units(Generic[U]):
     def __init__(
         self,
         make: Callable[[Graph, str], U | None],
-        face: Callable[[PyLight | None, PyFacts | None], Mapping[str, Any]],
+        face: Callable[[Modules, str, PyFacts | None], Mapping[str, Any]],
         kept: Kept[U] | None,
         paths: str,
     ) -> None:
         self._make = make
         self._face = face
+        self._graph: Graph | None = None
         self.kept = kept if kept is not None and kept.paths == paths else Kept(paths)
         #: Whether anything is not as it was kept.
         self.changed = kept is not self.kept
@@ -72,22 +72,23 @@ class Units(Generic[U]):
         if not changed:
             return []
         self.changed = True
+        graph = self._graph = self._graph or Graph(modules(), full)
+        graph.take(full, changed)
         moved: dict[str, set[str]] = {}
         for path in changed:
             if path in kept.faces:
-                before, face = kept.faces[path], self._face_of(path, light, full)
+                before, face = kept.faces[path], self._face_of(graph, path)
                 names = {name for name in before.keys() | face.keys() if before.get(name) != face.get(name)}
                 if names:
                     kept.faces[path], moved[path] = face, names
         stale = set(changed)
         if moved:
             stale |= {path for path, reads in kept.reads.items() if _leans_on(reads, moved)}
-        graph = Graph(modules(), full)
         for path in sorted(stale):
             self._renew(graph, path)
         for read in sorted({read for path in stale for read in kept.reads.get(path, {})}):
             if read not in kept.faces:
-                kept.faces[read] = self._face_of(read, light, full)
+                kept.faces[read] = self._face_of(graph, read)
                 now.setdefault(read, (light.stamps.get(read, ""), full.stamps.get(read, "")))
         kept.stamps |= now
         return sorted(stale)
@@ -109,8 +110,8 @@ class Units(Generic[U]):
         if found:
             kept.reads[path] = found
 
-    def _face_of(self, path: str, light: Mapping[str, PyLight], full: Mapping[str, PyFacts]) -> dict[str, bytes]:
-        face = self._face(light.get(path), full.get(path))
+    def _face_of(self, graph: Graph, path: str) -> dict[str, bytes]:
+        face = self._face(graph.modules, path, graph.full.get(path))
         return {
             name: hashlib.blake2b(msgspec.msgpack.encode(seen), digest_size=6).digest() for name, seen in face.items()
         }
@@ -134,7 +135,7 @@ def decoded(blob: bytes | None, kind: type[T]) -> T | None:
         return None
 
 
-def names_face(light: PyLight | None, full: PyFacts | None) -> dict[str, list[Any]]:
+def names_face(modules: Modules, path: str, full: PyFacts | None) -> dict[str, list[Any]]:
     """What names of a file can mean to others: all but where things stand."""
     seen: dict[str, list[Any]] = {}
 
@@ -143,9 +144,8 @@ def names_face(light: PyLight | None, full: PyFacts | None) -> dict[str, list[An
         if row not in known:
             known.append(row)
 
-    for statement in light.imports if light is not None else ():
-        for one in imported_names(statement):
-            enter(one.alias, one.module, one.name, one.level)
+    for one in modules.imported(path):
+        enter(one.alias, one.module, one.name, one.level)
     for one in full.functions if full is not None else ():
         enter(one.qualname, one.method_of)
     if full is not None:
@@ -163,9 +163,9 @@ def names_face(light: PyLight | None, full: PyFacts | None) -> dict[str, list[An
     return seen
 
 
-def flow_face(light: PyLight | None, full: PyFacts | None) -> dict[str, Any]:
+def flow_face(modules: Modules, path: str, full: PyFacts | None) -> dict[str, Any]:
     """What the flow of registrations can take from a file."""
-    imports = light.imports if light is not None else None
+    imports = [tuple(one) for one in modules.imported(path)]
     if full is None:
         return {"": imports}
     return {"": (imports, full.functions, full.classes, full.imports, full.steps)}

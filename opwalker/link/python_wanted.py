@@ -147,7 +147,7 @@ class Spread:
 def want_callers(files: Mapping[str, Resolved], wanted: Wanted) -> None:
     """Ask for the importers of everything that calls an op, directly or over one step."""
     level: set[Place] = set()
-    calls: list[tuple[Place, list[Place]]] = []
+    calls: list[tuple[Place, set[Place]]] = []
     for path, one in files.items():
         level.update((path, use.function) for use in one.uses if use.called and use.function is not None)
         for name, tail in one.aliases:
@@ -155,12 +155,14 @@ def want_callers(files: Mapping[str, Resolved], wanted: Wanted) -> None:
         for call in one.calls:
             if call.function is None:
                 continue
-            caller = (path, call.function)
-            if any(_is_op(target, wanted) for target in call.targets):
-                level.add(caller)
-            called = [(target.path, target.name) for target in call.targets if target.kind == "function"]
+            called = set()
+            for target in call.targets:
+                if target.kind == "function":
+                    called.add((target.path, target.name))
+                elif _is_op(target, wanted):
+                    level.add((path, call.function))
             if called:
-                calls.append((caller, [*called, *((where, f"{name}.__init__") for where, name in called)]))
+                calls.append(((path, call.function), called))
     names = {(path, function): asks for path, one in files.items() for function, asks in one.callers}
     seen: set[Place] = set()
     for _ in range(CALLER_LEVELS):
@@ -168,6 +170,9 @@ def want_callers(files: Mapping[str, Resolved], wanted: Wanted) -> None:
             for name, tail in names.get(node, ()):
                 wanted.name(node[0], name, "call", tail)
         seen |= level
+        # A call of a class is one of its constructor.
+        made = {(path, name.removesuffix(".__init__")) for path, name in level if name.endswith(".__init__")}
+        level |= made
         level = {caller for caller, called in calls if not level.isdisjoint(called)}
 
 
