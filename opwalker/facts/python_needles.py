@@ -96,6 +96,17 @@ def occurrences(text: str, words: str, attribute: bool = False) -> Iterator[int]
         at = text.find(words, at + size)
 
 
+def owners(text: str, words: str) -> Iterator[int]:
+    """The places where an attribute of ``words`` is taken: as ``occurrences``, and a dot follows."""
+    size = len(words)
+    at = text.find(f"{words}.")
+    while at >= 0:
+        before = text[at - 1 : at] if at else ""
+        if before != "." and not is_word(before):
+            yield at
+        at = text.find(f"{words}.", at + size)
+
+
 def getters(text: str) -> Iterator[int]:
     """The places of ``getattr`` that look up an op by a name which is not written there: a function hands out ops."""
     for at in occurrences(text, "torch.ops"):
@@ -196,10 +207,10 @@ def may_matter(text: str, needles: Needles) -> bool:
         return True
     if any(f"{name}(" in text or f"{name} (" in text for name in needles.names):
         return True
-    if any(text.startswith(".", at + len(head)) for head in needles.heads for at in occurrences(text, head)):
+    if any(True for head in needles.heads for _ in owners(text, head)):
         return True
     for owner, methods in needles.dotted.items():
-        if "" in methods or any(word_at(text, at + len(owner) + 1) in methods for at in occurrences(text, owner)):
+        if "" in methods or any(word_at(text, at + len(owner) + 1) in methods for at in owners(text, owner)):
             return True
     return False
 
@@ -229,10 +240,9 @@ class Finder:
                 self._aliased(at)
         for head in needles.heads | set(needles.dotted):
             methods = needles.dotted.get(head)
-            for at in occurrences(self.text, head):
-                if self.text.startswith(".", at + len(head)):
-                    if head in needles.heads or word_at(self.text, at + len(head) + 1) in (methods or ()):
-                        self._used(at, head, CALLER_LEVELS)
+            for at in owners(self.text, head):
+                if head in needles.heads or word_at(self.text, at + len(head) + 1) in (methods or ()):
+                    self._used(at, head, CALLER_LEVELS)
         for name in list(needles.names):
             self._callers(name, False, CALLER_LEVELS + 1)
         for methods in needles.dotted.values():
