@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from opwalker.facts.clang_arguments import spelt
 from opwalker.facts.clang_kinds import BREAK, CONTINUE, RECURSE, Kinds
 from opwalker.facts.clang_library import Places, visitor_type
 from opwalker.model.clang import ClangInstance, ClangSymbol, ClangUse, ClangValue
@@ -43,6 +44,7 @@ class Bodies:
         self.values: dict[ClangValue, None] = {}
         self.instances: dict[ClangInstance, None] = {}
         self._kernels: dict[int, bool] = {}
+        self._heads: dict[int, list[Any]] = {}
         self._on_device: dict[int, bool] = {}
         self._texts: dict[str, str | None] = {}
         self.lambdas: dict[tuple[str, int], None] = {}
@@ -290,7 +292,7 @@ class Bodies:
                 self._kernels[number] = self._kinds.global_ in children
                 self._on_device[number] = self._kinds.on_device(children)
             if self._kernels[number]:
-                self._texts[own] = self._arguments(target, pattern)
+                self._texts[own] = spelt(target, self._parameters(number, pattern), self._kinds)
             if not self._on_device[number]:
                 self._instance(number, body)
         return number
@@ -315,42 +317,18 @@ class Bodies:
             if own in self._texts:
                 self.instances[ClangInstance(file, line, self._by_usr[own], self._texts[own])] = None
 
-    def _arguments(self, target: Any, pattern: Any) -> str | None:
-        """The template arguments of an instance, in the spelling of ``Launch.instances``; None where one cannot be
-        spelt (a pack, a template)."""
-        kinds = self._kinds
-        parameters: list[Any] = []
+    def _parameters(self, number: int, pattern: Any) -> list[Any]:
+        """The types of a template's parameters, as far as they have one."""
+        if number not in self._heads:
+            found = self._heads[number] = []
 
-        def look(child: Any, _: Any) -> int:
-            if child._kind_id in kinds.parameters:
-                parameters.append(child.type.get_canonical())
-            return CONTINUE
+            def look(child: Any, _: Any) -> int:
+                if child._kind_id in self._kinds.parameters:
+                    found.append(child.type.get_canonical())
+                return CONTINUE
 
-        self.visit(pattern, look)
-        count = target.get_num_template_arguments()
-        if count < 0 or count != len(parameters):
-            return None
-        parts: list[str] = []
-        for number, parameter in enumerate(parameters):
-            try:
-                kind = target.get_template_argument_kind(number)
-            except ValueError:  # a kind that the bindings have no word for, such as a pack
-                return None
-            if kind == kinds.type_argument:
-                parts.append(target.get_template_argument_type(number).get_canonical().spelling)
-            elif kind == kinds.integral_argument:
-                value = target.get_template_argument_value(number)
-                if parameter._kind_id in kinds.unsigned:
-                    value = target.get_template_argument_unsigned_value(number)
-                if parameter._kind_id == kinds.boolean:
-                    parts.append("true" if value else "false")
-                else:
-                    parts.append(
-                        f"({parameter.spelling}){value}" if parameter._kind_id == kinds.enumeration else str(value)
-                    )
-            else:
-                return None
-        return ", ".join(parts)
+            self.visit(pattern, look)
+        return self._heads[number]
 
     def _stands_with(self, pattern: Any, file: str, line: int) -> bool:
         definition = pattern.get_definition()

@@ -16,6 +16,10 @@ from typing import Any
 INSTALL = "install the package libclang, as by: pip install 'opwalker[clang]'"
 
 
+#: ``CXPrintingPolicy_TerseOutput``.
+_TERSE = 17
+
+
 class ClangMissing(Exception):
     """The library is not installed or cannot be loaded; the text says which, and what to do."""
 
@@ -53,6 +57,14 @@ def load() -> Any:
     library.clang_getFileLocation.argtypes = place
     library.clang_getFileLocation.restype = None
     library.clang_getClangVersion.restype = cindex._CXString
+    library.clang_getCursorPrintingPolicy.argtypes = [cindex.Cursor]
+    library.clang_getCursorPrintingPolicy.restype = c_void_p
+    library.clang_PrintingPolicy_setProperty.argtypes = [c_void_p, c_int, c_uint]
+    library.clang_PrintingPolicy_setProperty.restype = None
+    library.clang_PrintingPolicy_dispose.argtypes = [c_void_p]
+    library.clang_PrintingPolicy_dispose.restype = None
+    library.clang_getCursorPrettyPrinted.argtypes = [cindex.Cursor, c_void_p]
+    library.clang_getCursorPrettyPrinted.restype = cindex._CXString
     return cindex
 
 
@@ -68,6 +80,17 @@ def version() -> str:
     """What the loaded library says of itself (``"clang version 18.1.1"``)."""
     made = load().conf.lib.clang_getClangVersion()
     return " ".join(made.spelling.decode(errors="replace").split("(")[0].split())
+
+
+def printed(cursor: Any) -> str:
+    """The head of a declaration as clang prints it, without its body."""
+    library = load().conf.lib
+    policy = library.clang_getCursorPrintingPolicy(cursor)
+    try:
+        library.clang_PrintingPolicy_setProperty(policy, _TERSE, 1)
+        return library.clang_getCursorPrettyPrinted(cursor, policy).spelling.decode(errors="replace")
+    finally:
+        library.clang_PrintingPolicy_dispose(policy)
 
 
 def visitor_type() -> Any:

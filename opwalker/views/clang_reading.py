@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.clang import (
     ClangFunction,
     ClangMacro,
@@ -22,6 +23,9 @@ from opwalker.model.walk import PathStep
 #: A use and the functions that it can mean.
 Row = tuple[ClangUse, tuple[ClangSymbol, ...]]
 
+#: The steps that lead to a function, outermost first.
+Way = tuple[PathStep, ...]
+
 #: Lines around an error within which a use that clang does not show is taken to be lost by it.
 _NEAR = 3
 
@@ -33,6 +37,7 @@ class ClangReading:
         self._uses: dict[tuple[str, int], dict[Row, None]] = {}
         self._calls: dict[str, set[tuple[int, int]]] = {}
         self._compiled: dict[tuple[str, int], set[tuple[ClangSymbol, str | None]]] = {}
+        self._lambda_calls: dict[tuple[str, int], set[tuple[str, int, int]]] = {}
         self._functions: dict[str, dict[ClangFunction, None]] = {}
         self._by_usr: dict[str, dict[ClangFunction, None]] = {}
         self.macro_uses: dict[tuple[str, int], dict[ClangMacroUse, None]] = {}
@@ -50,6 +55,10 @@ class ClangReading:
             if use.kind == "call" and use.end_line > use.start_line:
                 self._calls.setdefault(use.file, set()).add((use.start_line, use.end_line))
             row = (use, tuple(unit.symbols[number] for number in use.targets))
+            for symbol in row[1]:
+                if use.kind == "call" and last(symbol.name) == "operator()":
+                    call = (use.file, use.line, use.end_line)
+                    self._lambda_calls.setdefault((symbol.file, symbol.line), set()).add(call)
             for line in {use.line, use.start_line}:
                 self._uses.setdefault((use.file, line), {})[row] = None
         for one in unit.instances:
@@ -108,6 +117,15 @@ class ClangReading:
         rows = (row for line in range(first, last + 1) for row in self._compiled.get((file, line), ()))
         return {text for symbol, text in rows if means(symbol, wanted)}
 
+    def overloads(self, file: str, line: int, wanted: ClangFunction) -> dict[str, tuple[str, int]]:
+        """The instances that a line compiles of other kernels of the same name, in plain spelling, by their places."""
+        rows = self._compiled.get((file, line), ())
+        return {
+            plain_instance(text): (symbol.file, symbol.line)
+            for symbol, text in sorted(rows, key=lambda row: (row[0].file, row[0].line, row[1] or ""))
+            if text is not None and symbol.name == wanted.name and not means(symbol, wanted)
+        }
+
     def faulty(self, file: str, first: int, last: int) -> bool:
         """Whether clang has an error on one of some lines."""
         return not self._errors.get(file, set()).isdisjoint(range(first, last + 1))
@@ -136,30 +154,40 @@ class ClangReading:
         return next(((one.file, one.line) for one in found), None) if found else None
 
     def flows(
-        self, variable: tuple[str, int], wanted: ClangFunction, before: PathStep | None, seen: set[tuple[str, int]]
+        self, variable: tuple[str, int], wanted: ClangFunction, way: Way, seen: set[tuple[str, int]] | None = None
     ) -> bool:
-        """Whether a function is put into a variable: named there, returned to it, or passed by the step ``before``."""
+        """Whether a function is put into a variable: named there, returned to it, or passed along the steps of ``way``,
+        which lead to the function that has the variable."""
+        seen = set() if seen is None else seen
         if variable in seen:
             return False
         seen.add(variable)
         for value, symbols in self._into.get(variable, ()):
-            if self._comes(value, symbols, wanted, before, seen):
+            if self._comes(value, symbols, wanted, way, seen):
                 return True
             for one, its_symbols in self._returned.get(value.file, ()):
                 inside = value.line <= one.line <= value.end_line
-                if inside and self._comes(one, its_symbols, wanted, before, seen):
+                if inside and self._comes(one, its_symbols, wanted, way, seen):
                     return True
-        holder = next(
-            (f for f in self._functions.get(variable[0], ()) if f.start_line <= variable[1] <= f.end_line), None
-        )
-        if before is None or holder is None or variable in self._into:
+        # A parameter of a lambda: what the calls of the lambda name or pass on.
+        if any(self._passed(*call, wanted, way, seen) for call in self._lambda_calls.get(variable, ())):
+            return True
+        if not way or variable in self._into:
             return False
-        return any(
-            meets(found, wanted)
-            for line in range(before.line, self.end_of_calls(before.file, before.line) + 1)
-            for use, found in self.at(before.file, line)
-            if not use.dependent
-        )
+        last = way[-1]
+        return self._passed(last.file, last.line, self.end_of_calls(last.file, last.line), wanted, way[:-1], seen)
+
+    def _passed(
+        self, file: str, first: int, last: int, wanted: ClangFunction, way: Way, seen: set[tuple[str, int]]
+    ) -> bool:
+        """Whether a call on some lines names a function, or passes one on from a variable that holds it."""
+        for line in range(first, last + 1):
+            for use, found in self.at(file, line):
+                if not use.dependent and meets(found, wanted):
+                    return True
+                if use.through is not None and self.flows(use.through, wanted, way, seen):
+                    return True
+        return False
 
     def end_of_calls(self, file: str, line: int) -> int:
         """Where the calls end that stand on a line."""
@@ -170,7 +198,7 @@ class ClangReading:
         value: ClangValue,
         symbols: tuple[ClangSymbol, ...],
         wanted: ClangFunction,
-        before: PathStep | None,
+        way: Way,
         seen: set[tuple[str, int]],
     ) -> bool:
         if meets((symbols[number] for number in value.names), wanted):
@@ -182,9 +210,9 @@ class ClangReading:
                 seen.add((giver.file, giver.line))
                 for one, its_symbols in self._returned.get(giver.file, ()):
                     inside = giver.start_line <= one.line <= giver.end_line
-                    if inside and self._comes(one, its_symbols, wanted, None, seen):
+                    if inside and self._comes(one, its_symbols, wanted, (), seen):
                         return True
-        return any(self.flows(other, wanted, before, seen) for other in value.variables)
+        return any(self.flows(other, wanted, way, seen) for other in value.variables)
 
 
 def means(symbol: ClangSymbol, wanted: ClangFunction) -> bool:
@@ -214,6 +242,23 @@ _SUFFIX = re.compile(r"(?<![\w.])(-?\d+)[uUlL]+\b")
 
 
 def plain_instance(text: str) -> str:
-    """Template arguments without what two printers of them spell differently: blanks, the side of ``const``, and the
-    suffixes of numbers."""
+    """Template arguments without what two printers of them spell differently: blanks, the side of ``const``, the
+    suffixes of numbers, and what stands with the name of a function."""
+    if "&(" in text:
+        text = ", ".join(_function_name(text[a:b].strip()) for a, b in split_commas(text))
     return _SUFFIX.sub(r"\1", re.sub(r"\s*([,<>*&()])\s*", r"\1", _EAST_CONST.sub(r"const \1", text)))
+
+
+def _function_name(argument: str) -> str:
+    """``&(float n::f<float>(float))`` by its name: ``&n::f``."""
+    if not argument.startswith("&("):
+        return argument
+    depth = begin = 0
+    inside = argument[2:]
+    for at, char in enumerate(inside):
+        if char == "(" and depth == 0:
+            return "&" + re.sub(r"<.*", "", inside[begin:at], flags=re.DOTALL)
+        depth += {"<": 1, ">": -1}.get(char, 0)
+        if char == " " and depth == 0:
+            begin = at + 1
+    return argument

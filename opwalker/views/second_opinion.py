@@ -21,7 +21,7 @@ from opwalker.model.clang import (
     ClangUnit,
 )
 from opwalker.model.walk import Dispatch, Implementation, Launch, OpImpl, PathStep, Span, Terminal, Walk
-from opwalker.views.clang_reading import ClangReading, Row, last, means, meets, plain_instance, simple
+from opwalker.views.clang_reading import ClangReading, Row, Way, last, means, meets, plain_instance, simple
 
 #: A registration may go on for this many lines behind the one that names the op.
 _REGISTRATION_LINES = 12
@@ -58,19 +58,18 @@ class Opinion:
             self._reading.lost(at.file, at.line, at.line + 1) or f"clang sees no mention of {simple(host.name)} there"
         )
 
-    def call(self, step: PathStep, following: PathStep, before: PathStep | None, possible: bool) -> ClangEdge:
-        """The edge from a function on the way to the next one; ``before`` is the step that led to the first."""
+    def call(self, step: PathStep, following: PathStep, way: Way, possible: bool) -> ClangEdge:
+        """The edge from a function on the way to the next one; the steps of ``way`` led to the first."""
         at = Span(step.file, step.line, step.line)
         made = _Edge("call", f"{step.function} → {following.function}", at, possible)
         wanted = self._reading.around(following.file, following.line, following.function)
         if wanted is None:
             return made.open(self._reading.unseen(following.function, following.file, following.line))
-        return self._used(made, step, wanted, before)
+        return self._used(made, step, wanted, way)
 
     def launch(self, launch: Launch) -> ClangEdge:
         """The edge from the launching function, the last on the way, to the kernel's definition."""
         step = launch.path[-1]
-        before = launch.path[-2] if len(launch.path) > 1 else None
         at = launch.used_at or Span(launch.file, launch.line, launch.line)
         made = _Edge("launch", f"{step.function} → {launch.kernel}", at, launch.certainty == "possible")
         kernel = launch.kernel_at
@@ -79,7 +78,7 @@ class Opinion:
         wanted = self._reading.defined_at(kernel.file, kernel.line, kernel.end_line, launch.kernel)
         if wanted is None:
             return made.open(self._reading.unseen(launch.kernel, kernel.file, kernel.line))
-        return self._used(made, step, wanted, before, (at.file, at.line))
+        return self._used(made, step, wanted, launch.path[:-1], (at.file, at.line))
 
     def instances(self, launch: Launch) -> ClangEdge | None:
         """Whether what a launch is said to compile is what clang compiles there; None where nothing is said."""
@@ -108,6 +107,14 @@ class Opinion:
         if said <= compiled:
             more = len(compiled - said)
             return made.proved(f"{len(said)} instances" + (f", {more} more for other callers" if more else ""))
+        overloads = self._reading.overloads(at.file, at.line, wanted) if compiled else {}
+        elsewhere = {overloads[text] for text in said - compiled if text in overloads}
+        if elsewhere:
+            places = ", ".join(f"{file}:{line}" for file, line in sorted(elsewhere))
+            text = (
+                f"clang shows {len(said & compiled)} of {len(said)}; its host pass takes the overload at {places} for "
+            )
+            return made.open(text + ", ".join(sorted(said & overloads.keys())))
         if None in found:
             return made.open("an argument is a function, a template or a pack, which clang's interface does not tell")
         if not compiled:
@@ -119,7 +126,7 @@ class Opinion:
         made: _Edge,
         step: PathStep,
         wanted: ClangFunction,
-        before: PathStep | None = None,
+        way: Way = (),
         place: tuple[str, int] | None = None,
     ) -> ClangEdge:
         """An edge that is a use of ``wanted`` at the line of a step."""
@@ -136,7 +143,7 @@ class Opinion:
             ):
                 return made.proved()
         through = [use.through for use, _ in rows if use.through is not None]
-        if any(self._reading.flows(variable, wanted, before, set()) for variable in through):
+        if any(self._reading.flows(variable, wanted, way) for variable in through):
             return made.proved()
         if through:
             return made.open("it goes through a variable, and clang does not show how it gets there")
@@ -153,6 +160,9 @@ class Opinion:
         faulty = self._reading.faulty(place.file, place.start_line, max(place.line, ends))
         for symbol in others:
             elsewhere = self._reading.definition_of(symbol)
+            if made.kind == "launch" and symbol.name == wanted.name and elsewhere is not None:
+                # Which of a kernel's overloads is meant may hang on __CUDA_ARCH__; nvcc runs what a device pass takes.
+                return made.open(f"clang's host pass takes the overload at {elsewhere[0]}:{elsewhere[1]}")
             # Where there is an error, the use that is meant may be what clang dropped.
             if elsewhere is not None and not faulty:
                 return made.refuted(f"clang takes {symbol.name} at {elsewhere[0]}:{elsewhere[1]}", elsewhere)
@@ -236,6 +246,7 @@ class _Edge:
     """An edge on its way to a verdict. ``possible`` says that opwalker lists it as one of several."""
 
     def __init__(self, kind: str, what: str, at: Span, possible: bool) -> None:
+        self.kind = kind
         self._fields = (kind, what, at)
         self._possible = possible
 
@@ -298,8 +309,8 @@ def _implementation(
 
 
 def _calls(opinion: Opinion, path: Sequence[PathStep], possible: bool) -> Iterator[ClangEdge]:
-    for before, (step, following) in zip((None, *path), pairwise(path), strict=False):
-        yield opinion.call(step, following, before, possible)
+    for number, (step, following) in enumerate(pairwise(path)):
+        yield opinion.call(step, following, tuple(path[:number]), possible)
 
 
 def _certainty(before: str, edges: list[ClangEdge]) -> str:

@@ -155,8 +155,9 @@ INSTANCES = {
     "truth values": ("template <bool A, bool B> __global__ void k() {}", "k<true, 0>", "true, false"),
     "enumerators": ("template <n::E A> __global__ void k() {}", "k<n::E::two>", "(n::E)2"),
     "what is deduced": ("template <class A> __global__ void k(A* = nullptr) {}", "k<n::T<int>>", "n::T<int>"),
-    "a function": ("template <void (*F)()> __global__ void k() {}", "k<f>", None),
-    "a pack": ("template <class... A> __global__ void k() {}", "k<int, int>", None),
+    "a function": ("template <class A, void (*F)()> __global__ void k() {}", "k<int, f>", "int, &f"),
+    "a pack": ("template <int N, class... A> __global__ void k() {}", "k<3, int, n::T<float>>", "3, int, n::T<float>"),
+    "an empty pack": ("template <int N, class... A> __global__ void k() {}", "k<3>", "3"),
 }
 
 
