@@ -77,6 +77,8 @@ class Writes:
                 if verdict.write:
                     return verdict
                 sure = sure and verdict.sure
+            if self._stored_away(statement, held):
+                sure = False
             if statement.kind == "asm" and any(re.search(rf"\b{re.escape(one)}\b", statement.text) for one in held):
                 sure = False
         return Verdict(None, sure)
@@ -96,6 +98,19 @@ class Writes:
             elif call.receiver is None and call.arguments and _FILLS.fullmatch(call.name):
                 if _mentions(call.arguments[0], names):
                     yield Write(routine.file, call.line, f"`{call.name}` writes to it")
+
+    @staticmethod
+    def _stored_away(statement: Statement, names: set[str]) -> bool:
+        """Whether a pointer into the data is kept where it is not followed: in a member, or an object made of it."""
+        for one in statement.assigns:
+            if any(re.search(rf"\b{re.escape(name)}\b", one.value) for name in names) and "*" not in one.value:
+                if re.search(r"\.|->|\[", one.target) and not re.search(r"\b(?:size|stride|numel|dim)\b", one.value):
+                    return True
+        for declared in statement.declares:
+            value = declared.value or ""
+            if value[:1] in "({" and any(re.search(rf"\b{re.escape(name)}\b", value) for name in names):
+                return True
+        return any(call.receiver is None and call.made for call in statement.calls)
 
     def _launch(self, routine: Routine, launch: LaunchText, names: set[str], depth: int) -> Verdict:
         kernels = self._tree.kernels(routine, launch)

@@ -1,0 +1,82 @@
+"""Two `TORCH_LIBRARY` blocks for one namespace in sources of one build.
+
+*Why.* A namespace has one primary block in a process. The second one to be loaded ends the import.
+
+*Flagged*
+
+```cpp first.cpp
+#include <torch/library.h>
+TORCH_LIBRARY(kit, m) { m.def("scale(Tensor! x) -> ()"); }
+```
+
+```cpp second.cpp
+#include <torch/library.h>
+TORCH_LIBRARY(kit, m) { m.def("shift(Tensor! x) -> ()"); }  // flagged
+```
+
+*Clean*
+
+```cpp first.cpp
+#include <torch/library.h>
+#ifdef USE_ROCM
+TORCH_LIBRARY(kit, m) { m.def("scale(Tensor! x) -> ()"); }
+#else
+TORCH_LIBRARY(kit, m) { m.def("scale(Tensor! x) -> ()"); }
+#endif
+```
+
+```cpp second.cpp
+#include <torch/library.h>
+TORCH_LIBRARY_FRAGMENT(kit, m) { m.def("shift(Tensor! x) -> ()"); }
+```
+
+*Use instead.* `TORCH_LIBRARY_FRAGMENT` in all files but one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+
+_BLOCK = re.compile(r"^[ \t]*(?:STABLE_)?TORCH_LIBRARY\s*\(\s*(\w+)\s*,", re.MULTILINE)
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    places: dict[str, list[tuple[str, int]]] = {}
+    live = {(one.file, one.line) for op in tree.ops for one in op.defs if _with_us(one.builds, tree.build)}
+    for file in tree.files("cuda", "cpp"):
+        text = tree.text(file)
+        if "TORCH_LIBRARY" not in text:
+            continue
+        ends = [line for path, line in live if path == file]
+        for found in _BLOCK.finditer(text):
+            line = text.count("\n", 0, found.end()) + 1
+            closing = text.count("\n", 0, _end(text, found.end())) + 1
+            # A block that this build does not read defines none of its ops.
+            if any(line <= one <= closing for one in ends):
+                places.setdefault(found[1], []).append((file, line))
+    for space, held in sorted(places.items()):
+        first, *others = sorted(held)
+        for file, line in others:
+            if file != first[0]:
+                related = (Related(first[0], first[1], f"{space} has its primary block here"),)
+                yield Draft(file, line, f"namespace {space} has a second primary block", related, space)
+
+
+def _with_us(builds: tuple[str, ...] | None, build: str) -> bool:
+    return builds is None or build in builds
+
+
+def _end(text: str, at: int) -> int:
+    """Where the block behind a position closes."""
+    depth = 0
+    for number in range(text.find("{", at), len(text)):
+        depth += (text[number] == "{") - (text[number] == "}")
+        if depth == 0:
+            return number
+    return len(text)
+
+
+RULE = Rule("duplicate-namespace", "warning", _run)

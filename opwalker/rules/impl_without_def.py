@@ -1,0 +1,58 @@
+"""An implementation for a name that nothing defines.
+
+*Why.* The dispatcher keeps it for a definition that never comes: the op does not exist, and a misspelt name looks like
+a missing one.
+
+*Flagged*
+
+```cpp
+#include <torch/library.h>
+void scale(torch::Tensor& x) {}
+TORCH_LIBRARY(kit, m) { m.def("scale(Tensor! x) -> ()"); }
+TORCH_LIBRARY_IMPL(kit, CUDA, m) {
+  m.impl("scale", &scale);
+  m.impl("scales", &scale);  // flagged
+}
+```
+
+*Clean*
+
+```cpp
+#include <torch/library.h>
+void scale(torch::Tensor& x) {}
+TORCH_LIBRARY(kit, m) { m.def("scale(Tensor! x) -> ()"); }
+TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("scale", &scale); }
+TORCH_LIBRARY_IMPL(aten, CUDA, m) { m.impl("add.Tensor", &scale); }
+```
+
+*Use instead.* The name as the definition spells it, or a definition.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    defined = {op.name: op for op in tree.ops if op.defs}
+    spaces = {name.partition("::")[0] for name in defined}
+    for op in tree.ops:
+        space, colons, short = op.name.partition("::")
+        # Of a namespace that this source defines nothing in, the definitions are elsewhere.
+        if op.defs or not colons or space not in spaces or op.kind not in ("torch_library", "python"):
+            continue
+        known = [name.partition("::")[2] for name in defined if name.startswith(f"{space}::")]
+        near = difflib.get_close_matches(short, known, n=1, cutoff=0.8)
+        hint = f"; {space}::{near[0]} is" if near else ""
+        related = ()
+        if near:
+            at = defined[f"{space}::{near[0]}"].defs[0]
+            related = (Related(at.file, at.line, f"{space}::{near[0]} is defined here"),)
+        for impl in op.impls:
+            yield Draft(impl.file, impl.line, f"{op.name} is not defined{hint}", related, short, op=op.name)
+
+
+RULE = Rule("impl-without-def", "error", _run)

@@ -1,0 +1,67 @@
+"""An argument that the schema marks as written, though nothing of its function writes it.
+
+*Why.* A false mark keeps a compiler from reordering or removing the call, and makes it copy its inputs.
+
+*Flagged*
+
+```cuda
+#include <torch/library.h>
+__global__ void sum_kernel(float* out, const float* in) { out[0] = in[threadIdx.x]; }
+void sum(torch::Tensor& out, torch::Tensor& src) {
+  sum_kernel<<<1, 32, 0, 0>>>(out.data_ptr<float>(), src.data_ptr<float>());
+}
+TORCH_LIBRARY(kit, m) {
+  m.def("sum(Tensor! out, Tensor! src) -> ()");  // flagged
+}
+TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("sum", &sum); }
+```
+
+*Clean*
+
+```cuda
+#include <torch/library.h>
+void outside(float* p);
+__global__ void sum_kernel(float* out, const float* in) { out[0] = in[threadIdx.x]; }
+void sum(torch::Tensor& out, torch::Tensor& src) {
+  sum_kernel<<<1, 32, 0, 0>>>(out.data_ptr<float>(), src.data_ptr<float>());
+  outside(src.data_ptr<float>());
+}
+TORCH_LIBRARY(kit, m) { m.def("sum(Tensor! out, Tensor! src) -> ()"); }
+TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("sum", &sum); }
+```
+
+*Use instead.* `Tensor` without a mark for what is only read. The rule speaks where the source shows every use of the
+argument; it is off by default, as a few lines of assembly or a library call hide a write from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.rules._schemas import bound_pairs
+from opwalker.rules._writes import Writes
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    writes = Writes(tree)
+    for op in tree.ops:
+        if not op.defs:
+            continue
+        found: dict[str, list[tuple[bool, Related]]] = {}
+        for _, routine in tree.implementations(op):
+            for argument, parameter in bound_pairs(op, routine):
+                if not argument.mutated or not argument.type.startswith("Tensor"):
+                    continue
+                verdict = writes.of(routine, parameter.name)
+                idle = verdict.write is None and verdict.sure
+                at = Related(routine.file, routine.line, f"{routine.name} does not write {parameter.name}")
+                found.setdefault(argument.name, []).append((idle, at))
+        for name, verdicts in found.items():
+            if all(idle for idle, _ in verdicts):
+                message = f"{op.name} marks {name} as written, and nothing writes it"
+                at = op.defs[0]
+                yield Draft(at.file, at.line, message, tuple(one for _, one in verdicts[:3]), name, op=op.name)
+
+
+RULE = Rule("schema-false-mutation", "info", _run, default=False)
