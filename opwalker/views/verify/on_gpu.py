@@ -58,7 +58,7 @@ class GpuOp:
                 self.op = getattr(packet, packet.overloads()[0])
                 break
         else:
-            raise InputError(f"no library registers {' or '.join(names)}")
+            raise InputError(f"no library registers {' or '.join(names) or 'an op under this contract'}")
         torch.use_deterministic_algorithms(True, warn_only=True)  # new tensors are then filled with NaN
 
     @property
