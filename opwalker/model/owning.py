@@ -43,7 +43,8 @@ class Resource:
     ``kind`` says what it is (``"device memory"``, ``"IPC mapping"``, ``"GIL state"``); ``holder`` the variable that it
     is in; ``releases`` are the releases of that variable in the same function, ``paths`` the ways out of the function
     behind the acquisition (those of failed acquisitions left out); ``goes_to`` says in words where it is handed to;
-    ``elsewhere`` are releases of the same kind in other functions of the file or class.
+    ``elsewhere`` are releases of the same kind in other functions of the file or class: those that name the member or
+    global that holds it (``named``), otherwise all there are.
     """
 
     kind: str
@@ -56,6 +57,7 @@ class Resource:
     paths: tuple[PathFact, ...] = ()
     goes_to: tuple[str, ...] = ()
     elsewhere: tuple[UseFact, ...] = ()
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,8 +117,15 @@ class _Reader:
         """A resource with the releases of its kind in other functions of the file and class."""
         if resource.kind in OF_THE_CALL:
             return resource
-        found = [use for kind, use in self._all_releases(reach) if kind == resource.kind]
-        return replace(resource, elsewhere=tuple(u for u in found if u.function != resource.function)[:MAX_BESIDE])
+        found = [
+            use
+            for kind, use in self._all_releases(reach)
+            if kind == resource.kind and use.function != resource.function
+        ]
+        kept = any(text.startswith("kept in") for text in resource.goes_to)
+        word = re.compile(rf"\b{re.escape(resource.holder)}\b") if kept and resource.holder else None
+        naming = [use for use in found if word is not None and word.search(use.text)]
+        return replace(resource, elsewhere=tuple(naming or found)[:MAX_BESIDE], named=bool(naming))
 
     def beside(self, reach: Reach) -> tuple[UseFact, ...]:
         """What neighbours that the walk does not enter acquire and release."""

@@ -24,6 +24,7 @@ _HOLDER = re.compile(r"[A-Za-z_][\w.]*(?:->\w+|\[\w+\])*")
 _NEW = re.compile(r"\bnew\s+(?:\([^()]*\)\s*)?((?:::)?[A-Za-z_][\w:]*(?:<[^;{}()]*>)?)")
 _DELETE = re.compile(r"\bdelete\s*(?:\[\s*\])?\s*([^;]+);")
 _SMART = re.compile(r"(?:unique_ptr|shared_ptr|intrusive_ptr)\s*<")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _HANDED = re.compile(r"[A-Za-z_][\w:.>-]*\Z")
 _QUIET = frozenset("sizeof printf fprintf snprintf assert memset cudaMemset cudaMemsetAsync".split())
 #: Kinds that the function itself must release: their ways out are told even where nothing releases them.
@@ -231,7 +232,7 @@ def _goes_to(body: Body, taken: _Taken, word: re.Pattern[str] | None) -> Iterato
     for call in body.facts.calls:
         if call.start <= taken.end or call.simple in _QUIET or acquired(call.simple) or released(call.simple):
             continue
-        if re.match(r"(?:cuda|cu|hip)[A-Z]|std::|[A-Z_]+\Z|static_cast|reinterpret_cast|.*\W\Z", call.name):
+        if re.match(r"(?:cuda|cu|hip)[A-Z]|std::|[A-Z_]+\Z|\w+_cast|.*\W\Z", call.name):
             continue
-        if any(word.search(body.text(span)) for span in call.arguments):
+        if any(word.search(_STRING.sub("", body.text(span))) for span in call.arguments):
             yield f"passed to {call.simple} (:{body.use_line(call.start)})"

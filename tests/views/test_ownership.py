@@ -230,3 +230,19 @@ def test_families_do_not_overlap_where_it_would_matter() -> None:
     assert acquired("cudaMallocAsync").kind == "device memory"
     assert acquired("cudaMemcpy") is None
     assert [family.kind for family in released("cudaFreeHost")] == ["pinned host memory"]
+
+
+def test_a_member_is_released_where_a_release_names_it() -> None:
+    text = """class Pool {
+ public:
+  Pool(int n) { cudaMalloc(&first_, n); cudaMalloc(&second_, n); cudaMallocHost(&third_, n); }
+  void stop() { cudaFree(first_); cudaFreeHost(fourth_); }
+  void* first_; void* second_; void* third_; void* fourth_;
+};
+"""
+    held = owned(text, "Pool").resources
+    assert [(one.holder, one.named, [use.text for use in one.elsewhere]) for one in held] == [
+        ("first_", True, ["cudaFree(first_)"]),
+        ("second_", False, ["cudaFree(first_)"]),
+        ("third_", False, ["cudaFreeHost(fourth_)"]),
+    ]

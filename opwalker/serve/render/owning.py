@@ -26,7 +26,7 @@ def ownership_section(owned: Ownership, whole_file: bool = False) -> tuple[Secti
         ("C boundary", [row for one in owned.boundaries for row in _boundary(one)]),
         ("other calls", [_use(use) for use in owned.beside]),
     )
-    passing = ("guards", "lifetimes") if whole_file else ()
+    passing = ("guards", "lifetimes", "allocations") if whole_file else ()
     shown = tuple(Group(label, tuple(rows)) for label, rows in groups if rows and label not in passing)
     return (Section((("Ownership and lifetimes", "heading"),), groups=shown),) if shown else ()
 
@@ -51,7 +51,9 @@ def _resource(one: Resource) -> list[Row]:
     if one.goes_to:
         lines.append((("goes to  ", "label"), ("; ".join(one.goes_to), "")))
     if one.elsewhere:
-        lines.append((("elsewhere  ", "label"), (_named_uses(one.elsewhere), "")))
+        lines.append(
+            (("released in  " if one.named else "its kind is released in  ", "label"), (_named_uses(one.elsewhere), ""))
+        )
     return [*rows, *(Row((line,), 2) for line in lines)]
 
 
