@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from opwalker.facts.cpp_brackets import flat, match_bracket, skip_blanks, split_commas
 from opwalker.facts.cpp_functions import function_entry
 from opwalker.facts.cpp_heads import FunctionHead, parse_function, strip_templates
-from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variables_of
+from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variables_of, without_attributes
 from opwalker.facts.cpp_text import Blanked, Conditionals
 from opwalker.facts.cpp_uses import MACRO_USE, MacroUses
 from opwalker.model.cpp import Alias, ClassDef, ClassInstantiation, EnumDef, Function, Variable
@@ -25,6 +25,13 @@ _NAMESPACE = re.compile(
 )
 _LINKAGE = re.compile(r'extern\s*"([^"]*)"\s*\Z')
 _CLASS = re.compile(r"(?:typedef\s+)?(class|struct|union)\b")
+#: A class whose head begins with what its objects are: ``static struct S {…} s;``, ``__device__ struct S {…};``.
+_HELD_CLASS = re.compile(
+    r"(?:(?:static|extern|inline|constexpr|const|volatile|thread_local|__\w+__)\s+)+(class|struct|union)\b"
+)
+_USED = re.compile(r"using\s+(\w+)")
+#: ``using name = class C {…};`` makes a class and another name for it.
+_USED_CLASS = re.compile(r"using\s+(\w+)\s*=\s*((?:class|struct|union|enum)\b.*)\Z", re.DOTALL)
 _ENUM = re.compile(
     r"(?:typedef\s+)?enum\b\s*(class\b|struct\b)?\s*(?:\[\[[^\]]*\]\]\s*)?([\w:]*)\s*(?::\s*([\w:\s]+?))?\s*\Z"
 )
@@ -39,6 +46,12 @@ _DECLARES_NOTHING = re.compile(r"(?:static_assert|asm|return|concept)\b")
 _NAMES = re.compile(r"[\w\s,]+")
 _QUALIFIERS = re.compile(r"(?:class|struct|union)\s+(?:::\s*)?((?:\w+\s*::\s*)*)")
 _FRIEND = re.compile(r"friend\b[^()]*\Z")
+
+
+def _held_class(core: str) -> re.Match[str] | None:
+    if "struct" in core or "class" in core or "union" in core:
+        return _HELD_CLASS.match(without_attributes(core).strip())
+    return None
 
 
 @dataclass(slots=True)
@@ -94,6 +107,8 @@ class Declarations:
             return True
         begin, _, _ = strip_templates(head)
         core = head[begin:]
+        if _USED_CLASS.match(core):
+            return False
         if last not in ")}>]" and not (last.isalnum() or last == "_"):
             return False
         if last != ")" and _OPEN_TEMPLATE.match(core):
@@ -105,7 +120,7 @@ class Declarations:
         if last in ")}]":
             return False
         # `Foo() : a(1), b{` opens a member initialiser; `enum E : int {` and `class A : B {` do not.
-        return bool(re.search(r"\)\s*(?:noexcept\s*(?:\([^()]*\)\s*)?)?(?:try\s*)?:(?!:)", core))
+        return bool(re.search(r"\)\s*(?:noexcept\s*(?:\([^()]*\)\s*)?)?(?:try\s*)?:(?!:)", without_attributes(core)))
 
     def statement(self, text: str, start: int, stop: int, scope: tuple[str, ...], class_name: str | None) -> None:
         """A declaration that ended in ``;``."""
@@ -123,10 +138,12 @@ class Declarations:
         if _DECLARES_NOTHING.match(core) or _FRIEND.match(core):
             return
         tagged = _CLASS.match(core)
-        if tagged and "=" not in core and ("(" not in core or class_head(core, tagged.group(1))):
+        if tagged and "=" not in core:
+            made = class_head(core, tagged.group(1))
             if bare:
-                self._instantiation(head, class_head(core, tagged.group(1)), core, offset, scope)
-            return  # otherwise a forward declaration
+                self._instantiation(head, made, core, offset, scope)
+            if made or (bare and "(" not in core):
+                return  # otherwise a forward declaration
         parsed = parse_function(head, class_name)
         if parsed is not None and self._is_declaration(head, parsed):
             self._function(text, start, parsed, scope, class_name, 0, 0)
@@ -175,7 +192,10 @@ class Declarations:
     def variable(self, text: str, start: int, stop: int, scope: tuple[str, ...]) -> None:
         """A variable's declaration with or without initialiser."""
         head = text[start:stop]
-        offset = start + len(head) - len(head.lstrip())
+        self._variables(head, start, start + len(head) - len(head.lstrip()), scope)
+
+    def _variables(self, head: str, start: int, offset: int, scope: tuple[str, ...]) -> None:
+        """The variables that a declaration's text declares; its places are counted from ``start``."""
         for found in variables_of(head):
             if not self._new(offset + found.offset, "variable"):
                 continue
@@ -205,6 +225,9 @@ class Declarations:
         begin, template, _ = strip_templates(head)
         core = head[begin:].strip()
         offset = start + len(head) - len(head.lstrip())
+        used = _USED_CLASS.match(core)
+        if used:
+            core = used.group(2)
         if match := _NAMESPACE.match(core):
             parts = [
                 p.replace("inline", "").strip() if p.strip().startswith("inline ") else p.strip()
@@ -216,10 +239,11 @@ class Declarations:
             return Head("linkage", scope, match.group(1))
         if match := _ENUM.match(core):
             return Head("enum", scope, match.group(2).split("::")[-1], offset, match)
-        if match := _CLASS.match(core):
+        if match := _CLASS.match(core) or _held_class(core):
             made = class_head(core, match.group(1))
             if made:
                 name, specialisation, bases = made
+                name = name or (used.group(1) if used else "")
                 entry = (name, match.group(1), specialisation, bases, template)
                 return Head("class", (*scope, name), name, offset, entry)
         parsed = parse_function(head, class_name)
@@ -282,10 +306,21 @@ class Declarations:
             )
 
     def behind_class(self, text: str, close: int, stop: int, head: Head) -> None:
-        """``typedef struct {…} Name;`` names the class behind its body; with a tag, each name is another for it."""
-        if text[head.start : head.start + 7] != "typedef":
-            return
+        """``typedef struct {…} Name;`` names the class behind its body; with a tag, each name is another for it.
+        ``using Name = class C {…};`` names it before, and ``struct {…} table[] = {…};`` declares objects of it."""
         scope = head.scope[:-1] if head.kind == "class" else head.scope
+        if used := _USED.match(text, head.start):
+            if head.name != used.group(1) and self._new(head.start, "alias"):
+                line, condition = self._blanked.line(head.start), self._conditionals.at(head.start)
+                target = head.name or used.group(1)
+                self.aliases.append(Alias("type", used.group(1), scope, target, None, head.start, line, condition))
+            return
+        if text[head.start : head.start + 7] != "typedef":
+            declared = without_attributes(text[close:stop])
+            if declared.strip():
+                kind = f"{head.name or 'struct'} "
+                self._variables(kind + declared, close - len(kind), skip_blanks(text, close, stop), scope)
+            return
         for begin, end in split_commas(text, close, stop):
             word = re.match(r"\s*([*\s]*)(\w+)\s*\Z", text[begin:end])
             target = head.name or (word and word.group(2))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from opwalker.facts.cpp_brackets import flat, match_angle, split_commas
+from opwalker.facts.cpp_brackets import flat, match_angle, match_bracket, split_commas
 from opwalker.facts.cpp_heads import strip_templates
 
 _USING = re.compile(r"using\s+([A-Za-z_]\w*)\s*(?:\[\[[^\]]*\]\]\s*)?=\s*(.*)\Z", re.DOTALL)
@@ -28,7 +28,7 @@ KEYWORDS = frozenset(
 )
 _VARIABLE = re.compile(r"(.*?)([A-Za-z_~][\w:]*)\s*(<[^;]*>)?\s*((?:\[[^\]]*\]\s*)*)\Z", re.DOTALL)
 _FURTHER = re.compile(r"([\s*&]*)([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)([={(])?")
-_ALIGNMENT = re.compile(r"\b(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
+_ATTRIBUTE = re.compile(r"\b(?:alignas|__align__|__builtin_align__|__attribute__|__declspec)\s*\(|\[\[")
 _STORAGE = re.compile(
     r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b"
 )
@@ -102,7 +102,7 @@ def _first_variable(core: str, shape: str, begin: int, template: str | None) -> 
     paren = shape.find("(")
     if 0 <= paren < cut and not re.search(r"\b(alignas|__align__|__attribute__|decltype)\s*\Z", shape[:paren]):
         cut = paren
-    match = _VARIABLE.match(_ALIGNMENT.sub(" ", core[:cut]).strip())
+    match = _VARIABLE.match(without_attributes(core[:cut]).strip())
     if match is None or not match.group(1).strip() or match.group(2).split("::")[-1] in KEYWORDS:
         return None
     type_text = " ".join(match.group(1).split())
@@ -114,6 +114,19 @@ def _first_variable(core: str, shape: str, begin: int, template: str | None) -> 
     value_at = begin + (cut + 1 if equals and equals.start() == cut else cut)
     special = " ".join(match.group(3)[1:-1].split()) if match.group(3) else None
     return VariableHead(parts[-1], tuple(parts[:-1]), kind, constant, template, value_at, begin + len(core), 0, special)
+
+
+def without_attributes(text: str) -> str:
+    """The text with alignments and attributes blanked, brackets inside them and all, so that offsets stay true."""
+    at = 0
+    while match := _ATTRIBUTE.search(text, at):
+        opened = match.end() - 1 if text[match.end() - 1] == "(" else match.start()
+        close = match_bracket(text, opened)
+        if close < 0:
+            break
+        text = text[: match.start()] + " " * (close - match.start()) + text[close:]
+        at = close
+    return text
 
 
 def alias_of(core: str) -> tuple[str, str, str] | None:
@@ -139,11 +152,7 @@ def alias_of(core: str) -> tuple[str, str, str] | None:
 
 def class_head(core: str, kind: str) -> tuple[str, str | None, tuple[str, ...]] | None:
     """``(name, specialisation, bases)`` of a class head whose keyword is ``kind``; None where it heads no class."""
-    text = core[core.index(kind) + len(kind) :]
-    text = re.sub(
-        r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", " ", text
-    )
-    text = re.sub(r"\[\[[^\]]*\]\]", " ", text).strip()
+    text = without_attributes(core[core.index(kind) + len(kind) :]).strip()
     if "(" in text and (attribute := _ATTRIBUTE_USE.match(text)):
         text = text[attribute.end() :]  # `class MACRO(16) Name`: only an attribute has parentheses before the name
     bases: tuple[str, ...] = ()

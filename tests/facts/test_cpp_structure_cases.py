@@ -177,3 +177,46 @@ def test_an_object_made_with_a_variable_is_no_function():
     facts = scan_text("constexpr int N = 3;\nFoo y(N);\nint g(M);\nint g(A<2, N, 3>&);")
     assert [f.name for f in facts.functions] == ["g", "g"]
     assert [v.name for v in facts.variables] == ["N", "y"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "bases"),
+    [
+        ("__device__ struct A { int x; };", "A", ()),
+        ("static struct A { int x; } a;", "A", ()),
+        ("inline constexpr struct A { int x; } a{};", "A", ()),
+        ("struct __align__(sizeof(int) * (2)) A { int x; };", "A", ()),
+        ("struct alignas(alignof(float4) > 8 ? (16) : 8) A : B { int x; };", "A", ("B",)),
+        ("template <class T> struct __attribute__((aligned(sizeof(T) * (1 << (2))))) A { T x; };", "A", ()),
+        ("class __declspec(dllexport) A final : public B { int x; };", "A", ("B",)),
+        ("struct [[gnu::aligned(16)]] A { int x; };", "A", ()),
+        ("using A = class A_ : B { int x; };", "A_", ("B",)),
+        ("using A = struct { int x; };", "A", ()),
+    ],
+)
+def test_a_class_behind_specifiers_and_alignments(text, name, bases):
+    facts = scan_text(text + LATER)
+    assert [(c.name, c.bases) for c in facts.classes] == [(name, bases)]
+    assert [f.name for f in facts.functions] == ["later"]
+
+
+def test_what_is_no_class_in_spite_of_its_words():
+    facts = scan_text(
+        "static struct A f() { return {}; }\nstruct A g(struct B b) { return {}; }\nstatic const struct A a = {1, 2};\n"
+        "struct Aa b;\nstruct API_WORD C;\nstruct D;\n"
+    )
+    assert facts.classes == ()
+    assert functions(facts) == ["f", "g"]
+    assert [(v.name, v.type) for v in facts.variables] == [("a", "const struct A"), ("b", "struct Aa")]
+
+
+def test_objects_and_names_behind_a_class():
+    facts = scan_text(
+        "static struct Row { int n; void (*run)(int); } table[] = {{1, &f}, {2, &g}};\n"
+        "struct { int n; } other;\nusing Kind = struct Kind_ { int n; };\nstruct P { int x; } __attribute__((packed));\n"
+    )
+    assert [
+        (v.name, v.type, v.value) for v in facts.variables if not v.scope or v.scope[-1] not in ("Row", "Kind_", "P")
+    ][:2] == [("table", "Row[]", "{{1, &f}, {2, &g}}"), ("n", "int", None)]
+    assert "other" in [v.name for v in facts.variables] and "P" not in [v.name for v in facts.variables]
+    assert [(a.name, a.target) for a in facts.aliases] == [("Kind", "Kind_")]
