@@ -213,7 +213,8 @@ def test_what_is_no_class_in_spite_of_its_words():
 def test_objects_and_names_behind_a_class():
     facts = scan_text(
         "static struct Row { int n; void (*run)(int); } table[] = {{1, &f}, {2, &g}};\n"
-        "struct { int n; } other;\nusing Kind = struct Kind_ { int n; };\nstruct P { int x; } __attribute__((packed));\n"
+        "struct { int n; } other;\nusing Kind = struct Kind_ { int n; };\n"
+        "struct P { int x; } __attribute__((packed));\n"
     )
     assert [
         (v.name, v.type, v.value) for v in facts.variables if not v.scope or v.scope[-1] not in ("Row", "Kind_", "P")
