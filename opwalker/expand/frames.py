@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.terms import Term
+from opwalker.model.body import CallFact
 from opwalker.model.reach import KernelRef, Origin
 from opwalker.model.walk import PathStep
 
@@ -18,7 +19,8 @@ class Frame:
     ``certain`` is false where a call on the way fits several functions. ``candidate`` is None for a lambda, which then
     has a ``name``. ``origins`` say where what is bound comes from, as far as it is known. ``owner`` is the class that a
     member function is entered for, in canonical spelling; ``given`` the types of what is passed for parameters declared
-    ``auto``; ``doubt`` says why the function may not be compiled with these bindings at all."""
+    ``auto``; ``doubt`` says why the function may not be compiled with these bindings at all. ``caller`` is the frame,
+    body and call that it is entered by, ``number`` tells it apart from others of one walk."""
 
     candidate: Candidate | None
     root: str
@@ -33,6 +35,8 @@ class Frame:
     owner: str | None = None
     given: dict[str, str] = field(default_factory=dict)
     doubt: str | None = None
+    caller: tuple[Frame, Body, CallFact] | None = None
+    number: int = 0
 
     @property
     def key(self) -> tuple:

@@ -7,7 +7,7 @@ A mention inside a generic lambda counts once for every call of the lambda, one 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from opwalker.expand.bodies import Bodies, Body
@@ -23,12 +23,15 @@ from opwalker.expand.specialised import is_full
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import FunctionTerm, PackTerm, Unknown, flattened, join_arguments
 from opwalker.model.body import CallFact, Span2
-from opwalker.model.reach import Origin
+from opwalker.model.reach import Never, Origin
 
 #: Instances of one kernel before the set counts as unknown.
 MAX_INSTANCES = 20000
 _WORD = re.compile(r"(?<![\w.])(?<!::)[A-Za-z_]\w*(?!\s*\.\.\.)")
 _COUNTED = re.compile(r"sizeof\s*\.\.\.\s*\(\s*\w+\s*\)")
+
+
+_UNSEEN = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +42,22 @@ class Instances:
     texts: tuple[str, ...]
     reason: str | None = None
     origins: tuple[tuple[int, str, Origin], ...] = ()
+    never: tuple[tuple[str, Never], ...] = ()
+
+
+#: Why a place is never reached in an environment; None where it may be, or nobody knows.
+Judge = Callable[[Environment, "InstanceReader"], Never | None]
 
 
 class InstanceReader:
     """Works out template arguments in the bodies of one tree."""
 
-    def __init__(self, tools: Tools, bodies: Bodies) -> None:
+    def __init__(self, tools: Tools, bodies: Bodies, judge: Judge | None = None) -> None:
         self._tools = tools
         self._fitter = Fitter(tools)
         self._choices = Choices(tools, bodies, self._fitter)
         self._kept: dict[Origin, Origin] = {}
+        self._judge = judge
 
     def _keep(self, origin: Origin) -> Origin:
         return self._kept.setdefault(origin, origin)
@@ -82,6 +91,7 @@ class InstanceReader:
         parameters = template_parameters(function.template)
         found: dict[str, None] = {}
         origins = Origins(self._keep)
+        never: dict[str, Never | None] = {}
         reason: str | None = None
         for number, around in enumerate(self.environments(body, frame, offset)):
             if number > MAX_CHOICES or len(found) > MAX_INSTANCES:
@@ -98,7 +108,10 @@ class InstanceReader:
                     printed = inside.printed(parameters, bound)
                     if self._fitter.specialisations.meant(candidate, rivals, printed) is not None:
                         continue
-                    found[join_arguments(printed)] = None
+                    text = join_arguments(printed)
+                    found[text] = None
+                    if self._judge is not None and never.get(text, _UNSEEN) is not None:
+                        never[text] = self._judge(environment, self)
                     reason = reason or _hashed(bound)
                     origins.of_mention(environment, candidate, parameters, printed, given, passed)
                 except NoType:
@@ -108,7 +121,8 @@ class InstanceReader:
                         reason = reason or f"the arguments of {function.name} do not fit its parameters"
                 except Unknown as unknown:
                     reason = reason or str(unknown)
-        return Instances(tuple(found), reason, origins.found)
+        judged = tuple((text, why) for text, why in never.items() if why is not None)
+        return Instances(tuple(found), reason, origins.found, judged)
 
     def _plain(self, body: Body, frame: Frame, offset: int) -> Instances:
         """A kernel that is no template, where the place that names it is compiled."""

@@ -122,7 +122,14 @@ class KernelFinder:
                     for one, held in ((candidate, made), *special):
                         if held.texts or held.reason:
                             reference = KernelRef(
-                                one.path, one.function, arguments, True, held.texts, held.reason, held.origins
+                                one.path,
+                                one.function,
+                                arguments,
+                                True,
+                                held.texts,
+                                held.reason,
+                                held.origins,
+                                held.never,
                             )
                             self._add(out, reference)
                 if found:
@@ -141,9 +148,11 @@ class KernelFinder:
     def _add(out: dict, reference: KernelRef) -> None:
         key = (reference.path, reference.function.offset, reference.template_arguments, reference.instances)
         held = out.setdefault(key, reference)
-        if held is not reference and held.origins != reference.origins:
+        if held is not reference and (held.origins, held.never) != (reference.origins, reference.never):
             # The same instances once more, from another place: both say where they come from.
-            out[key] = replace(held, origins=tuple(dict.fromkeys((*held.origins, *reference.origins))))
+            origins = tuple(dict.fromkeys((*held.origins, *reference.origins)))
+            also = {text for text, _ in reference.never}
+            out[key] = replace(held, origins=origins, never=tuple(pair for pair in held.never if pair[0] in also))
 
     def _variable(self, body: Body, name: str, offset: int, frame: Frame, out: dict, seen: set, depth: int) -> bool:
         """A local or a lambda's parameter; true when the name is one, whether or not a kernel was found."""

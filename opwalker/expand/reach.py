@@ -16,7 +16,7 @@ from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.callees import constructions, made_class
 from opwalker.expand.environment import Tools
 from opwalker.expand.frames import Frame
-from opwalker.expand.instances import InstanceReader
+from opwalker.expand.instances import InstanceReader, Judge
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
 from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
@@ -62,12 +62,14 @@ def simple_of(name: str) -> str:
 class Follower:
     """Follows one entry point."""
 
-    def __init__(self, index: Index, resolver: Resolver, bodies: Bodies, tools: Tools) -> None:
+    def __init__(
+        self, index: Index, resolver: Resolver, bodies: Bodies, tools: Tools, judge: Judge | None = None
+    ) -> None:
         self._index = index
         self._resolver = resolver
         self._bodies = bodies
         self._types = TypeReader(index)
-        self._instances = InstanceReader(tools, bodies)
+        self._instances = InstanceReader(tools, bodies, judge)
         self._kernels = KernelFinder(index, resolver, bodies, self._instances)
         self._variants: dict[tuple[str, int], int] = {}
         self._launch_reader = LaunchReader(self._kernels)
@@ -75,7 +77,8 @@ class Follower:
         self._terminals: dict[tuple, Terminal] = {}
         self._functions: dict[tuple[str, int], tuple] = {}
         self._gaps: dict[Gap, None] = {}
-        self._visited: set[tuple] = set()
+        self._visited: dict[tuple, int] = {}
+        self._again: set[int] = set()
         self._truncated = False
         self._later: deque[tuple[Frame, int]] = deque()
         self._unfollowed: dict[str, tuple[str, int]] = {}
@@ -108,6 +111,7 @@ class Follower:
             tuple(self._gaps),
             self._truncated,
             tuple((name, *place) for name, place in self._unfollowed.items()),
+            frozenset(self._again),
         )
 
     def _lost(self, body: Body, call: CallFact, name: str) -> None:
@@ -115,7 +119,7 @@ class Follower:
         self._unfollowed.setdefault(name if len(name) < 80 else name[:77] + "...", body.origin(call.start))
 
     def _enter(self, frame: Frame, depth: int) -> None:
-        if frame.key in self._visited:
+        if self._was_here(frame):
             return
         if len(self._visited) >= MAX_FUNCTIONS or depth > MAX_DEPTH:
             self._truncated = True
@@ -125,10 +129,17 @@ class Follower:
         else:
             self._visit(frame, depth)
 
+    def _was_here(self, frame: Frame) -> bool:
+        """Whether a function has been entered in this way; then it is noted that there is another call of it."""
+        number = self._visited.get(frame.key, 0)
+        self._again.add(number)
+        return number > 0
+
     def _visit(self, frame: Frame, depth: int) -> None:
-        if frame.key in self._visited:
+        if self._was_here(frame):
             return
-        self._visited.add(frame.key)
+        frame = replace(frame, number=len(self._visited) + 1)
+        self._visited[frame.key] = frame.number
         candidate = frame.candidate
         self._functions.setdefault(candidate.key, (candidate.path, candidate.function, frame.steps))
         self._body(frame, self._bodies.of(candidate, frame.root), depth)
@@ -219,9 +230,8 @@ class Follower:
             self._terminal(frame, body, call, kind, name)
         elif resolution.declared and not name.startswith("std::"):
             path, line = body.origin(call.start)
-            self._gaps[
-                Gap("no-body", Span(path, line, line), f"{name} is declared, but its body is not in the source")
-            ] = None
+            reason = f"{name} is declared, but its body is not in the source"
+            self._gaps[Gap("no-body", Span(path, line, line), reason)] = None
         elif name[0] != "[" and made is None and not is_harmless(self._types.expanded_name(name, context)):
             self._lost(body, call, name)
 
@@ -238,8 +248,7 @@ class Follower:
         receiver = body.text(call.receiver)
         context = frame.context(body)
         if receiver == "this" or receiver.startswith("(*this"):
-            made = context.scope[-1] if context.scope else None
-            type_text = made
+            type_text = made = context.scope[-1] if context.scope else None
         else:
             type_text = self._types.of_expression(receiver, body, frame)
             made = self._types.class_name(type_text, context) if type_text else None
@@ -312,7 +321,7 @@ class Follower:
             certain = frame.certain and fit.sure
             made = Frame(
                 candidate, root, steps, functions, types, bound, why, certain,
-                origins=origins, owner=fit.owner, given=fit.given, doubt=doubt,
+                origins=origins, owner=fit.owner, given=fit.given, doubt=doubt, caller=(frame, body, call),
             )  # fmt: skip
             self._enter(made, depth + 1)
 

@@ -11,6 +11,7 @@ from opwalker.expand.bodies import Bodies
 from opwalker.expand.configuration import configuration
 from opwalker.expand.environment import Tools
 from opwalker.expand.files import Files
+from opwalker.expand.instances import Judge
 from opwalker.expand.known import known_macros
 from opwalker.expand.macros import MacroTable
 from opwalker.expand.made import MadeFile, read_made
@@ -81,9 +82,9 @@ class Unit:
         #: What a view keeps with the unit, by its own name.
         self.kept: dict[str, Any] = {}
 
-    def follower(self) -> Follower:
-        """A fresh follower for one entry point."""
-        return Follower(self._index, self.resolver, self.bodies, self.tools)
+    def follower(self, judge: Judge | None = None) -> Follower:
+        """A fresh follower for one entry point. ``judge`` says which instances are never launched."""
+        return Follower(self._index, self.resolver, self.bodies, self.tools, judge)
 
 
 class Workbench:

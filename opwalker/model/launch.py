@@ -116,10 +116,22 @@ class LaunchAttribute:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreachable:
+    """An instance that is compiled and that the host never launches here: what leads to it is never so. ``line`` is
+    that of the condition which is never met, in ``file``."""
+
+    instance: str
+    reason: str
+    line: int
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A kernel launch. ``file``/``line`` are where its text stands (in a macro body: there); ``used_at`` where the
     outermost macro that holds it is used; ``macros`` the macros between, outermost first; ``under`` the conditions that
-    the launching function itself tests before it, outermost first; ``axes`` why its instances are what they are.
+    the launching function itself tests before it, outermost first; ``axes`` why its instances are what they are,
+    ``unreachable`` those of them that can never run.
 
     ``grid_resolved``, ``block_resolved`` and ``shared_resolved`` are those expressions with their names followed back
     to sizes, parameters and constants (components that are 1 at the end left out); ``names`` says what the names that
@@ -157,5 +169,6 @@ class Launch:
     names: tuple[NamedValue, ...] = ()
     shared_opt_in: tuple[LaunchAttribute, ...] = ()
     attributes: tuple[LaunchAttribute, ...] = ()
+    unreachable: tuple[Unreachable, ...] = ()
     cooperative: bool = False
     conditions: tuple[str, ...] = ()

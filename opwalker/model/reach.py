@@ -30,12 +30,26 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Never:
+    """Why the host never launches an instance, and where the condition stands that is never met.
+
+    ``relies`` are numbers of functions on the way for which it counts who calls them.
+    """
+
+    reason: str
+    path: str
+    line: int
+    relies: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class KernelRef:
     """A kernel that an expression can mean: where it is defined, and its template arguments as written there.
 
     ``certain`` is false where a part of the source that decides is missing. ``instances`` are the argument lists that
     this mention compiles, ``incomplete`` the reason why there may be more; ``origins`` say where values come from:
-    the parameter's number, the value as printed, its origin.
+    the parameter's number, the value as printed, its origin; ``never`` those of ``instances`` that are never launched
+    from here.
     """
 
     path: str
@@ -45,6 +59,7 @@ class KernelRef:
     instances: tuple[str, ...] = ()
     incomplete: str | None = None
     origins: tuple[tuple[int, str, Origin], ...] = field(default=(), compare=False)
+    never: tuple[tuple[str, Never], ...] = ()
 
     @property
     def name(self) -> str:
@@ -91,3 +106,5 @@ class Reach:
     truncated: bool = False
     #: Calls whose functions could not be found, outside what is known to do no device work: ``(name, path, line)``.
     unfollowed: tuple[tuple[str, str, int], ...] = ()
+    #: Numbers of functions that were met again by another way than the one that they were entered by.
+    again: frozenset[int] = frozenset()

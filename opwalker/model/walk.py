@@ -40,6 +40,7 @@ from opwalker.model.launch import (
     NamedValue,
     PathStep,
     UnderFact,
+    Unreachable,
 )
 from opwalker.model.ops import (
     Argument,
@@ -130,6 +131,7 @@ __all__ = [
     "Terminal",
     "TextFact",
     "UnderFact",
+    "Unreachable",
     "UseFact",
     "Walk",
 ]

@@ -45,6 +45,7 @@ from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
 from opwalker.views.shapes import NO_WRAPPER
 from opwalker.views.sync import WalkSync
+from opwalker.views.unreachable import Judge, unreachable
 from opwalker.views.way import Way
 from opwalker.views.wrapper_shapes import wrappers_say
 
@@ -55,7 +56,7 @@ class WalkView:
     def __init__(self, workbench: Workbench, source: SourceInfo, kernels: bool = True) -> None:
         self._workbench = workbench
         self._source = source
-        #: Whether kernels are read, or only which ones are launched.
+        #: Whether kernels are read and it is said what can never run, or only which ones are launched.
         self._kernels = kernels
         self.sync = WalkSync(workbench)
         #: Functions that any walk so far has entered, by file and place.
@@ -140,7 +141,7 @@ class WalkView:
     ) -> tuple[Implementation, list[Gap], Ownership]:
         """A host function followed to its ends; ``common`` are the fields that its registration gives."""
         body = unit.bodies.of(host, host.path)
-        reach = unit.follower().follow(host, host.path)
+        reach = unit.follower(Judge() if self._kernels else None).follow(host, host.path)
         parameters = host_parameters(self._workbench, host, argument_names, wrapper)
         base = Implementation(certainty=certainty, host=read_host(self._workbench, host, body, parameters), **common)
         filled = self._filled(base, unit, reach, body, host.path)
@@ -152,7 +153,7 @@ class WalkView:
         view = self._workbench.files.view(binding.path)
         brace = view.blanked.plain.find("{", view.blanked.plain.find("]", start))
         body = unit.bodies.span(binding.path, brace, end, binding.path, None, binding.scope)
-        reach = unit.follower().follow_body(body, "lambda")
+        reach = unit.follower(Judge() if self._kernels else None).follow_body(body, "lambda")
         host = Host("lambda", binding.path, view.blanked.line(start), view.blanked.line(end - 1), **body_facts(body))
         implementation = self._filled(
             Implementation(certainty="proved", host=host, **common), unit, reach, body, binding.path
@@ -174,7 +175,7 @@ class WalkView:
         launches = [
             replace(launch, **configuration(way, site, macros))
             for site in reach.launches
-            for launch in self._launches(site)
+            for launch in self._launches(site, reach)
         ]
         kernels = self._read_kernels(unit, reach, way, base.host) if self._kernels else ()
         terminals = list(reach.terminals)
@@ -217,9 +218,9 @@ class WalkView:
 
     def launches_of(self, reach: Reach) -> list[Launch]:
         """The launches of anything that was followed."""
-        return [launch for site in reach.launches for launch in self._launches(site)]
+        return [launch for site in reach.launches for launch in self._launches(site, reach)]
 
-    def _launches(self, site: LaunchSite) -> list[Launch]:
+    def _launches(self, site: LaunchSite, reach: Reach) -> list[Launch]:
         """One launch a kernel that the site can mean, with the instances that all its copies compile."""
         used = Span(site.used_at[0], site.used_at[1], site.used_at[1]) if site.used_at else None
         by_kernel: dict[tuple[str, int], list[KernelRef]] = {}
@@ -252,6 +253,7 @@ class WalkView:
                     condition=shown_condition(conditions[first.function.condition]),
                     under=tuple(UnderFact(text, line) for text, line in site.under),
                     axes=axes_of(first.function.template, references),
+                    unreachable=unreachable(references, reach),
                 )
             )
         return out

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from opwalker.model.axis import Axis, AxisGiven, AxisOrigin
+from opwalker.model.launch import Unreachable
 from tests.serve import samples
 from tests.serve.test_text import text
 
@@ -68,3 +69,15 @@ def test_functions_are_shown_by_their_name() -> None:
     value = "&(float ns::act<float>(float const&, float))"
     assert "FN  ns::act<float>  " in page(Axis("FN", (value,)))
     assert value in page(Axis("FN", (value,)), instances=True)
+
+
+def test_what_can_never_run_stands_below_the_count() -> None:
+    reason = "w == 8 (:3), and std::gcd(4, n) (:2) is 1, 2 or 4"
+    never = tuple(Unreachable(f"float, {n}", reason, 3, CU) for n in (8, 16))
+    implementation = samples.CUDA
+    launch = dataclasses.replace(implementation.launches[0], unreachable=never)
+    walk = dataclasses.replace(samples.WALK, implementations=(dataclasses.replace(implementation, launches=(launch,)),))
+    shown = " ".join(text(walk).split())
+    assert "never run 2 of 3 are compiled and can never run" in shown
+    assert f"<float, 8> and 1 more {reason}" in shown
+    assert f"<float, 8>, <float, 16> {reason}" in " ".join(text(walk, instances=True).split())

@@ -31,6 +31,8 @@ def launch_step(launch: Launch, reading: Reading, others: Sequence[Launch] = ())
     groups += _path(launch.path)
     if launch.instances or launch.why_incomplete:
         groups.append(Group("instances", _instances(launch, reading)))
+        if launch.unreachable:
+            groups.append(Group("never run", _never(launch, reading)))
         rows = axis_rows(launch.axes, launch.file, reading.instances)
         if rows:
             groups.append(Group("why", tuple(rows)))
@@ -49,6 +51,22 @@ def _instances(launch: Launch, reading: Reading) -> tuple[Row, ...]:
         head = ((f"{number:,} known, ", ""), (f"not complete: {why}", "warn"))
     listed_ones = [Row((((f"<{one}>", "type"),),)) for one in launch.instances if one and reading.instances]
     return (Row((head,)), *listed_ones)
+
+
+def _never(launch: Launch, reading: Reading) -> tuple[Row, ...]:
+    """The instances that can never run, by the reason: the first of each, all where they are asked for."""
+    total, number = len(launch.instances), len(launch.unreachable)
+    rows = [Row((((f"{number:,} of {total:,} are compiled and can never run", "warn"),),))]
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for one in launch.unreachable:
+        reasons.setdefault((one.reason, one.file), []).append(one.instance)
+    for (reason, file), instances in reasons.items():
+        shown = instances if reading.instances else instances[:1]
+        more = f" and {len(instances) - len(shown)} more" if len(shown) < len(instances) else ""
+        where = "" if file == launch.file else f"  in {file}"
+        names = ", ".join(f"<{instance}>" for instance in shown)
+        rows.append(Row((((names + more, "type"),), ((reason + where, ""),))))
+    return tuple(rows)
 
 
 def _path(path: tuple[PathStep, ...]) -> list[Group]:
