@@ -17,9 +17,7 @@ _DEEPEST = 6
 #: Methods that change a tensor in place end so; these do, and leave the data as it is.
 _HARMLESS = frozenset(("requires_grad_", "retain_grad_", "detach_", "rename_", "swap_", "set_", "as_strided_"))
 #: Functions whose first argument is where they write to.
-_FILLS = re.compile(
-    r"(?:cuda|hip)Mem(?:cpy|set)\w*|(?:std::)?mem(?:cpy|set)|(?:at|torch)::\w+_out|atomic\w+"
-)
+_FILLS = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)\w*|(?:std::)?mem(?:cpy|set)|(?:at|torch)::\w+_out|atomic\w+")
 _CONST = re.compile(r"\bconst\b")
 
 
@@ -126,9 +124,7 @@ class Writes:
         known = bool(targets) or _asks(call)
         return self._passed(targets, call.arguments, names, depth, known)
 
-    def _passed(
-        self, targets, arguments: tuple[str, ...], names: set[str], depth: int, known: bool
-    ) -> Verdict:
+    def _passed(self, targets, arguments: tuple[str, ...], names: set[str], depth: int, known: bool) -> Verdict:
         sure = known
         for number, argument in enumerate(arguments):
             if not _mentions(argument, names):
@@ -188,11 +184,14 @@ def _is_made_of(value: str, name: str) -> bool:
     """Whether a value is (a pointer into) the data of ``name``: the name leads it, and nothing reads an element."""
     plain = re.sub(r"(?:reinterpret|static|const)_cast<(?:[^<>]|<[^<>]*>)*>", "", value)
     plain = re.sub(r"\(\s*(?:const\s+)?[\w:]+(?:<[^<>]*>)?\s*\*+\s*\)", "", plain).strip("=({ ")
-    return (bool(re.match(rf"&?\s*\(*&?{re.escape(name)}\b(?!\s*\[)", plain)) and not re.search(
-        rf"\b{re.escape(name)}\s*(?:\.|->)\s*(?:size|sizes|stride|numel|dim|scalar_type|dtype|device|options|contiguous|to|"
-        r"clone|defined|has_value|get_device|get_device_index|is_\w+|element_size|item)\b",
-        plain,
-    )) or bool(re.match(rf"&\s*{re.escape(name)}\s*\[", plain))
+    return (
+        bool(re.match(rf"&?\s*\(*&?{re.escape(name)}\b(?!\s*\[)", plain))
+        and not re.search(
+            rf"\b{re.escape(name)}\s*(?:\.|->)\s*(?:size|sizes|stride|numel|dim|scalar_type|dtype|device|options|contiguous|to|"
+            r"clone|defined|has_value|get_device|get_device_index|is_\w+|element_size|item)\b",
+            plain,
+        )
+    ) or bool(re.match(rf"&\s*{re.escape(name)}\s*\[", plain))
 
 
 def _points(value: str, name: str) -> bool:

@@ -97,9 +97,7 @@ def _own_streams(routine: Routine) -> dict[str, int]:
 
 def _joined(routine: Routine, line: int) -> bool:
     """Whether something after a line waits for a stream or an event."""
-    return any(
-        call.line >= line and _JOINS.match(call.simple) for one in routine.walk() for call in one.calls
-    )
+    return any(call.line >= line and _JOINS.match(call.simple) for one in routine.walk() for call in one.calls)
 
 
 RULE = Rule("stream-pool", "warning", _run)

@@ -1,0 +1,115 @@
+"""A tensor of any layout, handed by raw pointer to a kernel that steps over its rows by their length.
+
+*Why.* A slice of a fused projection has rows that lie further apart than they are long. The kernel then reads its
+neighbours.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+__global__ void turn_kernel(float* q, int64_t len) {
+  float* row = q + int64_t(blockIdx.x) * len;
+  for (int i = threadIdx.x; i < len; i += blockDim.x) row[i] = -row[i];
+}
+void turn(torch::Tensor& q, cudaStream_t stream) {
+  const int64_t rows = q.size(0), len = q.size(1);
+  turn_kernel<<<rows, 128, 0, stream>>>(q.data_ptr<float>(), len);  // flagged
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+__global__ void turn_kernel(float* q, int64_t pitch, int64_t len) {
+  float* row = q + int64_t(blockIdx.x) * pitch;
+  for (int i = threadIdx.x; i < len; i += blockDim.x) row[i] = -row[i];
+}
+__global__ void flat_kernel(float* q, int64_t n) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) q[i] = -q[i];
+}
+void strided(torch::Tensor& q, cudaStream_t stream) {
+  TORCH_CHECK(q.stride(-1) == 1, "dense rows");
+  turn_kernel<<<q.size(0), 128, 0, stream>>>(q.data_ptr<float>(), q.stride(0), q.size(1));
+}
+void dense(torch::Tensor& q, cudaStream_t stream) {
+  TORCH_CHECK(q.is_contiguous(), "dense");
+  turn_kernel<<<q.size(0), 128, 0, stream>>>(q.data_ptr<float>(), q.size(1), q.size(1));
+}
+void made(const torch::Tensor& x, cudaStream_t stream) {
+  auto q = x.contiguous();
+  turn_kernel<<<q.size(0), 128, 0, stream>>>(q.data_ptr<float>(), q.size(1), q.size(1));
+}
+void vector(torch::Tensor& q, cudaStream_t stream) {
+  flat_kernel<<<(q.numel() + 127) / 128, 128, 0, stream>>>(q.data_ptr<float>(), q.numel());
+}
+```
+
+*Use instead.* The stride as an argument, a check of the layout, or `.contiguous()` into a name. Off by default: many
+libraries demand contiguous tensors by convention alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine
+from opwalker.rules._launches import locals_of, sites
+from opwalker.rules._tensors import contiguous_above, layout_line, pointers, tensor_parameters
+
+_BLOCK = re.compile(r"\bblockIdx\b")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        tensors = set(tensor_parameters(routine))
+        if not tensors or routine.on_device:
+            continue
+        told: set[str] = set()
+        for site in sites(routine):
+            launched = [one for launch in site.statement.launches for one in tree.kernels(routine, launch)]
+            for pointer in pointers(site.arguments, locals_of(site)):
+                if pointer.tensor not in tensors or pointer.tensor in told or pointer.way:
+                    continue
+                stepping = next((s for k in launched if (s := _steps(k, pointer.number)) is not None), None)
+                if stepping is None or layout_line(routine, pointer.tensor) is not None:
+                    continue
+                if contiguous_above(tree, routine, pointer.tensor):
+                    continue
+                told.add(pointer.tensor)
+                file, line = site.place(routine)
+                said = f"{site.name} steps over rows of {pointer.tensor} by their length, and nothing checks its layout"
+                yield Draft(file, line, said, (stepping,), pointer.tensor)
+
+
+def _steps(kernel: Routine, number: int) -> Related | None:
+    """Where a kernel addresses rows of one of its parameters: a product of a block index and a size."""
+    if number >= len(kernel.parameters):
+        return None
+    name = kernel.parameters[number].name
+    sizes = {one.name for one in kernel.parameters if "*" not in one.type and "stride" not in one.name.lower()}
+    rows = _row_locals(kernel, sizes)
+    for one in kernel.walk():
+        for text in (one.text, *(a.target for a in one.assigns)):
+            for found in re.finditer(rf"\b{re.escape(name)}\s*(?:\+\s*([^;,]*)|\[([^\]]*)\])", text):
+                inside = found[1] or found[2]
+                if _is_row(inside, sizes) or any(re.search(rf"\b{re.escape(row)}\b", inside) for row in rows):
+                    return Related(kernel.file, one.line, f"`{inside.strip()[:60]}` in {kernel.name}")
+    return None
+
+
+def _row_locals(kernel: Routine, sizes: set[str]) -> set[str]:
+    return {d.name for one in kernel.walk() for d in one.declares if d.value and _is_row(d.value, sizes)}
+
+
+def _is_row(text: str, sizes: set[str]) -> bool:
+    """``blockIdx.x * len``: a product of a block's number and a size."""
+    if "stride" in text.lower() or "pitch" in text.lower() or not _BLOCK.search(text):
+        return False
+    return any(re.search(rf"(?:\*\s*{re.escape(size)}\b|\b{re.escape(size)}\s*\*)", text) for size in sizes)
+
+
+RULE = Rule("assume-contiguous", "warning", _run, default=False)

@@ -1,0 +1,81 @@
+"""A data pointer of a tensor that is gone when the pointer is used.
+
+*Why.* `x.contiguous().data_ptr()` points into a copy that lives to the end of the statement. A launch goes on after
+it: the kernel reads memory that was given back.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+__global__ void twice_kernel(float* y, const float* x) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+void twice(torch::Tensor& y, const torch::Tensor& x, cudaStream_t stream) {
+  twice_kernel<<<1, 32, 0, stream>>>(y.data_ptr<float>(), x.contiguous().data_ptr<float>());  // flagged
+  float* p = x.to(torch::kFloat32).data_ptr<float>();  // flagged
+  twice_kernel<<<1, 32, 0, stream>>>(y.data_ptr<float>(), p);
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+__global__ void twice_kernel(float* y, const float* x) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+void use(const float* p);
+void twice(torch::Tensor& y, const torch::Tensor& x, cudaStream_t stream) {
+  const auto dense = x.contiguous();
+  twice_kernel<<<1, 32, 0, stream>>>(y.data_ptr<float>(), dense.data_ptr<float>());
+  twice_kernel<<<1, 32, 0, stream>>>(y.data_ptr<float>(), x.view({-1}).data_ptr<float>());
+  twice_kernel<<<1, 32, 0, stream>>>(y.data_ptr<float>(), x.select(0, 1).data_ptr<float>());
+  use(x.contiguous().data_ptr<float>());
+}
+```
+
+*Use instead.* A named tensor that lives until the work is on the stream. (The caching allocator hands memory out again
+on the same stream in order, which hides the fault until another stream takes it.) """
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Rule
+from opwalker.rules._launches import sites
+from opwalker.rules._tensors import POINTER
+
+#: What returns a new tensor; a view keeps the storage alive through the tensor that it is taken of.
+_COPIES = re.compile(
+    r"(?:\.|->)(?:contiguous|to|clone|float|half|bfloat16|cuda|cpu|toType|type|neg|add|mul|sub|div|sum|mean|abs|exp|cat|repeat|"
+    r"index_select|masked_select|flip|sort|cumsum)\((?:[^()]|\([^()]*\))*\)\Z"
+)
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        if routine.on_device:
+            continue
+        for site in sites(routine):
+            for argument in site.arguments:
+                copy = _copied(argument)
+                if copy is not None:
+                    file, line = site.place(routine)
+                    said = f"{site.name} is given a pointer into `{copy}`, a copy that is gone when the kernel runs"
+                    yield Draft(file, line, said, symbol=copy.split(".")[0].split("-")[0])
+        for one in routine.walk():
+            for declared in one.declares:
+                copy = (
+                    _copied(declared.value or "") if "*" in declared.type or declared.type.startswith("auto") else None
+                )
+                if copy is not None and (one.macro is None or not one.macro.known):
+                    said = f"{declared.name} points into `{copy}`, a copy that is gone after this statement"
+                    yield Draft(routine.file, declared.line, said, symbol=declared.name)
+
+
+def _copied(text: str) -> str | None:
+    """The copy whose data pointer a text takes; None where it takes none."""
+    found = POINTER.search(text)
+    if found is None or not _COPIES.search(found["way"]):
+        return None
+    return found["name"] + found["way"]
+
+
+RULE = Rule("temp-data-ptr", "error", _run)
