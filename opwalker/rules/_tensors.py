@@ -66,8 +66,8 @@ def questions(statements: Iterator[Statement] | Sequence[Statement]) -> Iterator
 
 
 def layout_line(routine: Routine, tensor: str) -> int | None:
-    """The line on which a routine asks for (or makes) the layout of a tensor: a check that it is contiguous, a rebind to
-    ``.contiguous()``, a question for a stride, a project's own check named for it."""
+    """The line on which a routine asks for (or makes) the layout of a tensor: a check that it is contiguous, a rebind
+    to ``.contiguous()``, a question for a stride, a project's own check named for it."""
     name = re.escape(tensor)
     asked = re.compile(
         rf"\b{name}\s*(?:\.|->)\s*(?:value\(\)\s*\.\s*)?(?:is_contiguous|stride|strides|is_non_overlapping_and_dense|sym_strides?)\b"

@@ -59,6 +59,7 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
 from opwalker.rules._launches import locals_of, sites
 from opwalker.rules._tensors import contiguous_above, layout_line, pointers, tensor_parameters
+from opwalker.rules._values import terms_of
 
 _BLOCK = re.compile(r"\bblockIdx\b")
 
@@ -71,10 +72,12 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         told: set[str] = set()
         for site in sites(routine):
             launched = [one for launch in site.statement.launches for one in tree.kernels(routine, launch)]
-            for pointer in pointers(site.arguments, locals_of(site)):
+            known = locals_of(site)
+            for pointer in pointers(site.arguments, known):
                 if pointer.tensor not in tensors or pointer.tensor in told or pointer.way:
                     continue
-                stepping = next((s for k in launched if (s := _steps(k, pointer.number)) is not None), None)
+                sized = [not _strided(one, known) for one in site.arguments]
+                stepping = next((s for k in launched if (s := _steps(k, pointer.number, sized)) is not None), None)
                 if stepping is None or layout_line(routine, pointer.tensor) is not None:
                     continue
                 if contiguous_above(tree, routine, pointer.tensor):
@@ -85,12 +88,19 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 yield Draft(file, line, said, (stepping,), pointer.tensor)
 
 
-def _steps(kernel: Routine, number: int) -> Related | None:
-    """Where a kernel addresses rows of one of its parameters: a product of a block index and a size."""
+def _strided(argument: str, known: dict[str, str]) -> bool:
+    """Whether an argument is made of a stride."""
+    held = terms_of(argument, known)
+    return "stride(" in argument or any("stride(" in one + known.get(one, "") for one in held)
+
+
+def _steps(kernel: Routine, number: int, sized: list[bool]) -> Related | None:
+    """Where a kernel addresses rows of one of its parameters: a product of a block index and what is given a size."""
     if number >= len(kernel.parameters):
         return None
     name = kernel.parameters[number].name
-    sizes = {one.name for one in kernel.parameters if "*" not in one.type and "stride" not in one.name.lower()}
+    given = zip(kernel.parameters, sized, strict=False)
+    sizes = {one.name for one, by_size in given if by_size and "*" not in one.type}
     rows = _row_locals(kernel, sizes)
     for one in kernel.walk():
         for text in (one.text, *(a.target for a in one.assigns)):
@@ -107,7 +117,7 @@ def _row_locals(kernel: Routine, sizes: set[str]) -> set[str]:
 
 def _is_row(text: str, sizes: set[str]) -> bool:
     """``blockIdx.x * len``: a product of a block's number and a size."""
-    if "stride" in text.lower() or "pitch" in text.lower() or not _BLOCK.search(text):
+    if not _BLOCK.search(text):
         return False
     return any(re.search(rf"(?:\*\s*{re.escape(size)}\b|\b{re.escape(size)}\s*\*)", text) for size in sizes)
 

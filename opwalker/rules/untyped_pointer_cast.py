@@ -64,6 +64,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             continue
         told: set[str] = set()
         for one in routine.walk():
+            if one.macro is not None:
+                continue  # which type a macro casts to is decided where it is used
             for found in _CAST.finditer(one.text):
                 kind, tensor = (found[1], found[2]) if found[1] else (found[3], found[4])
                 if tensor not in tensors or tensor in told:
