@@ -7,7 +7,9 @@ In: unit requests. Out: a ``ClangUnit`` for each, in the same order; a unit that
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -22,8 +24,16 @@ from opwalker.facts.workers import ended, processors, starting
 from opwalker.facts.workers_job import Limits, settle
 from opwalker.model.clang import ClangUnit, UnitRequest
 
-#: Bounds of one unit. All of torch's headers take 12 seconds and 1.3 GB on a machine that has nothing else to do.
-LIMITS = Limits(seconds=240.0, memory=6 << 30)
+#: Bounds of one unit, in seconds of computing: all of torch's headers take 12 of them, and 1.3 GB.
+LIMITS = Limits(seconds=120.0, memory=6 << 30)
+
+#: On a busy machine computing takes longer by the clock; this many times longer is waited for.
+_BUSY = 4
+
+try:
+    import resource
+except ImportError:  # not on Windows: then the clock alone bounds a unit
+    resource = None
 
 #: The longest message of a fault, in characters.
 _MESSAGE = 200
@@ -52,16 +62,16 @@ def read_units(
             while waiting and len(running) < most:
                 number = waiting.pop(0)
                 connection, process = _start(requests[number], limits)
-                running[connection] = (number, process, time.monotonic() + limits.seconds)
+                running[connection] = (number, process, time.monotonic() + _BUSY * limits.seconds)
             for connection in wait(list(running), timeout=0.1):
                 number, process, _ = running.pop(connection)
-                done[number] = _received(requests[number], connection, process)
+                done[number] = _received(requests[number], limits, connection, process)
             for connection, (number, process, until) in list(running.items()):
                 if time.monotonic() > until:
                     del running[connection]
                     process.kill()
                     _end(connection, process)
-                    done[number] = _unread(requests[number], f"not read within {limits.seconds:g} seconds")
+                    done[number] = _unread(requests[number], _too_long(limits))
             if progress:
                 progress(len(done), len(requests))
     finally:
@@ -85,6 +95,10 @@ def _start(request: UnitRequest, limits: Limits) -> tuple[Connection, Any]:
 
 def _serve(request: UnitRequest, limits: Limits, connection: Connection) -> None:
     settle(limits)
+    if resource is not None:
+        with contextlib.suppress(OSError, ValueError):
+            whole = math.ceil(limits.seconds)
+            resource.setrlimit(resource.RLIMIT_CPU, (whole, whole + 1))
     try:
         answer: ClangUnit | str = read_unit(request)
     except clang_library.ClangMissing as error:
@@ -102,17 +116,23 @@ def _serve(request: UnitRequest, limits: Limits, connection: Connection) -> None
     os._exit(0)
 
 
-def _received(request: UnitRequest, connection: Connection, process: Any) -> ClangUnit:
+def _received(request: UnitRequest, limits: Limits, connection: Connection, process: Any) -> ClangUnit:
     try:
         data = connection.recv_bytes()
     except (EOFError, OSError):
         status = _end(connection, process)
+        if status == -getattr(signal, "SIGXCPU", 0):
+            return _unread(request, _too_long(limits))
         return _unread(request, f"the process that read it {ended(status)}")
     _end(connection, process)
     answer = msgspec.msgpack.decode(data, type=ClangUnit | str)
     if isinstance(answer, str):
         raise clang_library.ClangMissing(answer)
     return answer
+
+
+def _too_long(limits: Limits) -> str:
+    return f"not read within {limits.seconds:g} seconds"
 
 
 def _unread(request: UnitRequest, why: str) -> ClangUnit:

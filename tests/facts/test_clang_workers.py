@@ -48,15 +48,18 @@ def test_units_come_back_in_order_and_one_that_crashes_costs_itself(reader) -> N
     ("read", "why"),
     [
         (lambda request: time.sleep(60), "not read within 0.3 seconds"),
+        (lambda request: exec("while True: pass"), "not read within 0.5 seconds"),
         (lambda request: bytearray(900 << 20), "needs more than 256 MiB to be read"),
         (lambda request: os._exit(3), "the process that read it ended with status 3"),
         (lambda request: 1 / 0, "reading it failed with ZeroDivisionError: division by zero"),
     ],
-    ids=["hangs", "grows", "leaves", "fails"],
+    ids=["hangs", "computes", "grows", "leaves", "fails"],
 )
 def test_limits(reader, read, why: str) -> None:
     reader(read)
-    (found,) = read_units(requests("a.cu"), limits=Limits(seconds=0.3 if "within" in why else 20, memory=256 << 20))
+    (found,) = read_units(
+        requests("a.cu"), limits=Limits(seconds=float(why.split()[3]) if "within" in why else 20, memory=256 << 20)
+    )
     assert found == ClangUnit("a.cu", unread=why)
 
 
