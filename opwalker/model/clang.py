@@ -140,7 +140,7 @@ class ClangUnit:
 
     ``missing`` are headers that were not found, as written; ``errors`` counts the errors in the tree's own files,
     ``first_errors`` shows some with their places. ``unread`` says why it could not be read at all. ``cut`` says that
-    not every instance of its templates was looked at.
+    not every instance of its templates was looked at. ``seconds`` are those of computing that it took.
     """
 
     path: str
@@ -164,7 +164,8 @@ class ClangUnit:
 
 @dataclass(frozen=True, slots=True)
 class UnitReport:
-    """A unit that was read for a second opinion. ``flags_from`` is the file that its flags come from."""
+    """A unit that was read for a second opinion: ``flags_from`` is the file that its flags come from, ``seconds`` what
+    reading it took when it was read."""
 
     file: str
     flags_from: str | None
