@@ -103,19 +103,23 @@ class CheckFact:
 
 @dataclass(frozen=True, slots=True)
 class GuardFact:
-    """A device guard and the device it is made from."""
+    """A device guard and the device it is made from; ``device`` says whose in words, as far as that can be followed,
+    and ``end_line`` where its scope ends."""
 
     type: str
     of: str | None
     line: int
+    device: str | None = None
+    end_line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFact:
-    """The stream that the work is put on."""
+    """The stream that the work is put on, as written and in ``words``."""
 
     value: str
     line: int
+    words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

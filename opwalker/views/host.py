@@ -21,6 +21,8 @@ from opwalker.model.walk import (
     StreamFact,
 )
 from opwalker.views.checks import checks_of
+from opwalker.views.devices import device_words, stream_words
+from opwalker.views.lifetimes import scope_end
 from opwalker.views.ops import shown_condition, signature_text
 
 _SIZE = re.compile(
@@ -101,7 +103,8 @@ def _guards(body: Body) -> list[GuardFact]:
             continue
         of = _value(body, local) if local.value else None
         line = body.use_line(local.start)
-        out.setdefault((kind, line), GuardFact(kind, of, line))
+        device = device_words(body, of, local.start)
+        out.setdefault((kind, line), GuardFact(kind, of, line, device, scope_end(body, local)))
     return list(out.values())
 
 
@@ -111,7 +114,7 @@ def _streams(body: Body) -> list[StreamFact]:
     for call in calls:
         value = body.written((call.start, call.end))
         line = body.use_line(call.start)
-        out.setdefault((value, line), StreamFact(value, line))
+        out.setdefault((value, line), StreamFact(value, line, stream_words(body, value, call.start)))
     for local in body.facts.locals:
         # Whatever gives it: what a local of a stream's type is made of is the stream.
         if local.value is None or not _STREAM_TYPE.match(local.type):

@@ -108,4 +108,15 @@ def _check(fact: CheckFact) -> Row:
 
 def _guard(fact: GuardFact) -> Row:
     of: Spans = (("of ", "quiet"), (fact.of, "")) if fact.of else ()
-    return Row((line_mark(fact.line), ((fact.type, "type"),), of))
+    # The expression says whose device it is, unless it goes over variables.
+    words: Spans = ((fact.device, "quiet"),) if fact.device and not _says(fact) else ()
+    return Row(
+        (line_mark(fact.line), ((fact.type, "type"),), of, words)
+        if words
+        else (line_mark(fact.line), ((fact.type, "type"),), of)
+    )
+
+
+def _says(fact: GuardFact) -> bool:
+    """Whether the expression of a guard names the tensor itself."""
+    return fact.of is not None and fact.device is not None and fact.device.rsplit(" ", 1)[-1] in fact.of

@@ -1,0 +1,45 @@
+"""Whose device a guard is for and which stream is meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.model.walk import Host
+from tests.views.miniatures import implementation
+
+
+def host(code: str) -> Host:
+    text = f"void f(torch::Tensor& x, torch::Tensor& y) {{\n{code}\n}}\n"
+    return implementation(text + 'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n', "ns::f").host
+
+
+@pytest.mark.parametrize(
+    ("code", "device"),
+    [
+        ("CUDAGuard guard(x.device());", "the device of x"),
+        ("CUDAGuard guard{(char)x.get_device()};", "the device of x"),
+        ("const OptionalCUDAGuard guard(device_of(y));", "the device of y"),
+        ("auto d = x.device(); DeviceGuard guard(d.index());", "the device of x"),
+        (
+            "auto d = x.is_cuda() ? x.device() : y.device(); DeviceGuard guard(d.index());",
+            "the device of x where x is on the GPU, else the device of y",
+        ),
+        ("DeviceGuard guard(index);", None),
+    ],
+)
+def test_whose_device(code: str, device: str | None) -> None:
+    (guard,) = host(code).guards
+    assert (guard.device, guard.line, guard.end_line) == (device, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("auto s = at::cuda::getCurrentCUDAStream();", "the current stream"),
+        ("auto s = at::cuda::getCurrentCUDAStream().stream();", "the current stream"),
+        ("auto s = get_current_cuda_stream(x.get_device_index());", "the current stream of the device of x"),
+        ("auto s = at::cuda::getStreamFromPool();", "a stream of the pool"),
+    ],
+)
+def test_which_stream(code: str, words: str) -> None:
+    assert [stream.words for stream in host(code).streams] == [words]
