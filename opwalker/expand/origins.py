@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from opwalker.expand.bodies import Body
@@ -17,7 +18,7 @@ from opwalker.expand.environment import Environment
 from opwalker.expand.owners import lineage, owner, switch_of, use_place
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
-from opwalker.expand.terms import Term, Unknown
+from opwalker.expand.terms import Term, Unknown, print_term
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import Block, CallFact, LambdaFact, Span2
 from opwalker.model.cpp import ClassDef
@@ -181,8 +182,21 @@ class Origins:
             return self._at(body, offset, block, "argument" if depth == 0 else "local", written)
         if len(names) > 1 or not re.fullmatch(_PLAIN.format(re.escape(names[0])), text):
             path, line = body.origin(offset)
-            return Origin("computed", written, path, line)
+            return Origin("computed", written, path, line, None, self._parts(environment, names, depth))
         return self._name(environment, names[0], depth)
+
+    def _parts(self, environment: Environment, names: list[str], depth: int) -> tuple[tuple[str, str, Origin], ...]:
+        """The names in an expression that have a value and an origin; what those are computed from is not followed."""
+        found: list[tuple[str, str, Origin]] = []
+        for name in names:
+            try:
+                value = print_term(environment.name(name), None)
+            except Unknown:
+                continue
+            origin = self._name(environment, name, depth + 1)
+            if origin is not None:
+                found.append((name, value, self._keep(replace(origin, parts=()) if origin.parts else origin)))
+        return tuple(found)
 
     def _name(self, environment: Environment, name: str, depth: int) -> Origin | None:
         body, held = environment.body, environment.holder(name)

@@ -14,6 +14,7 @@ class AxisOrigin:
     ``local`` (``text`` is the value of a constant or alias), ``deduced`` (from the type of the argument ``text``),
     ``default`` (of the parameter), ``computed`` (``text`` is worked out from other arguments), ``instantiation`` (an
     explicit one). ``cases`` are the labels or conditions that the values stand under: one for each value, or none.
+    ``parts`` are the names in a computed text, each an axis of its own.
     """
 
     kind: str
@@ -22,6 +23,7 @@ class AxisOrigin:
     line: int
     values: tuple[str, ...]
     cases: tuple[str, ...] = ()
+    parts: tuple[Axis, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ class Origin:
     tests, ``case`` the label), ``branch`` (``text`` is written under the condition ``case``), ``argument`` (written as
     an argument), ``local`` (a constant or alias of the function), ``deduced`` (from the type of the argument ``text``),
     ``default`` (of the parameter), ``computed`` (``text`` is worked out from other arguments), ``instantiation``
-    (written in an explicit instantiation).
+    (written in an explicit instantiation). ``parts`` are the names in a computed ``text``: each with its value there,
+    as printed, and where that comes from.
     """
 
     kind: str
@@ -27,6 +28,7 @@ class Origin:
     path: str
     line: int
     case: str | None = None
+    parts: tuple[tuple[str, str, Origin], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,25 @@ def _in_order(origins: tuple[AxisOrigin, ...], values: tuple[str, ...]) -> tuple
 
 
 def _both(one: AxisOrigin, two: AxisOrigin) -> AxisOrigin:
-    return _with(one, list(dict.fromkeys((*_pairs(one), *_pairs(two)))))
+    joined = _with(one, list(dict.fromkeys((*_pairs(one), *_pairs(two)))))
+    return replace(joined, parts=_parts((*one.parts, *two.parts))) if one.parts or two.parts else joined
+
+
+def _parts(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """The names of computed texts, each once with all its values and places."""
+    values: dict[str, dict[str, None]] = {}
+    origins: dict[str, dict[tuple, AxisOrigin]] = {}
+    for axis in axes:
+        values.setdefault(axis.parameter, {}).update(dict.fromkeys(axis.values))
+        held = origins.setdefault(axis.parameter, {})
+        for origin in axis.origins:
+            key = (origin.kind, origin.text, origin.file, origin.line)
+            held[key] = _both(held[key], origin) if key in held else origin
+    out = []
+    for name, found in values.items():
+        ordered = _ordered(found)
+        out.append(Axis(name, ordered, _in_order(tuple(origins[name].values()), ordered)))
+    return tuple(out)
 
 
 def _with(origin: AxisOrigin, pairs: list[tuple[str, str]]) -> AxisOrigin:
@@ -120,7 +138,8 @@ def _grouped(found: Iterable[tuple[str, Origin]]) -> tuple[AxisOrigin, ...]:
     groups: dict[tuple, AxisOrigin] = {}
     for value, origin in found:
         key = (origin.kind, origin.text, origin.path, origin.line)
-        one = AxisOrigin(*key, (value,), (origin.case,) if origin.case else ())
+        parts = tuple(Axis(name, (text,), _grouped(((text, of),))) for name, text, of in origin.parts)
+        one = AxisOrigin(*key, (value,), (origin.case,) if origin.case else (), parts)
         groups[key] = one if key not in groups else _both(groups[key], one)
     return tuple(groups.values())
 

@@ -154,3 +154,18 @@ def test_what_is_not_followed_has_no_origin() -> None:
     head = f"{KERNELS}template <int W> void go(int* a) {{ k<W><<<1, 2>>>(a); }}\n"
     found = reach("go<unknown_thing>(a);", head)
     assert origins(found, 0) == []
+
+
+def test_what_a_computed_argument_is_made_from() -> None:
+    head = (
+        f"{KERNELS}template <int W, bool B> struct Shape {{}};\ntemplate <typename S> __global__ void ks(int* a) {{}}\n"
+    )
+    head += "template <typename S> void run(int* a) { ks<S><<<1, 2>>>(a); }\n"
+    text = "if (n == 2) { PICK_BOOL(n > 4, B, [&] { using S = Shape<2, B>; run<S>(a); }); }"
+    found = reach(text, head)
+    listed = [o for site in found.launches for kernel in site.kernels for _, _, o in kernel.origins]
+    assert [(o.kind, o.text) for o in listed] == [("computed", "Shape<2, B>")] * 2
+    assert [[(name, value, o.text, o.case) for name, value, o in one.parts] for one in listed] == [
+        [("B", "true", "PICK_BOOL", "n > 4")],
+        [("B", "false", "PICK_BOOL", "!(n > 4)")],
+    ]

@@ -58,6 +58,20 @@ def test_what_occurs_with_what() -> None:
     assert "not every combination" in page(Axis("VEC", ("1",), (origin,), "*"))
 
 
+def test_parts_of_a_computed_argument_stand_below_it() -> None:
+    switch = AxisOrigin("switch", "n", CU, 3, ("4", "8"), ("4", "8"))
+    parts = (Axis("W", ("4", "8"), (switch,)), Axis("B", ("true",)), Axis("T", ("float", "int")))
+    origin = AxisOrigin("computed", "S<W, B, T>", CU, 7, ("S<4>", "S<8>"), (), parts)
+    shown = page(Axis("T", ("float", "int")), Axis("S", ("S<4>", "S<8>"), (origin,)))
+    assert "S  S<4>, S<8>  from S<W, B, T>  :7\n      W  4, 8  switch (n)  :3\n" in shown
+    assert "      B  " not in shown and "      T  " not in shown
+
+
+def test_long_values_are_counted() -> None:
+    values = tuple(f"Traits<{n}, true, c10::BFloat16, float>" for n in range(6))
+    assert "… 6 in all" in page(Axis("S", values))
+
+
 def test_counts_stand_first() -> None:
     axes = (Axis("T", ("float", "int")), Axis("VEC", ("4",)))
     shown = page(*axes, asked="")

@@ -125,3 +125,16 @@ def test_an_explicit_instantiation_says_so():
         ("argument", 2, ("2",)),
         ("instantiation", 4, ("3",)),
     ]
+
+
+def test_the_names_in_a_computed_argument_are_axes_of_their_own():
+    def computed(value: str) -> Origin:
+        return Origin("computed", "S<W>", "a.cu", 9, None, (("W", value, Origin("switch", "n", "a.cu", 3, value)),))
+
+    found = axes("S<8>, 1, true", "S<4>, 1, true", origins=((0, "S<8>", computed("8")), (0, "S<4>", computed("4"))))
+    (origin,) = found[0].origins
+    assert origin.parts == (Axis("W", ("4", "8"), (AxisOrigin("switch", "n", "a.cu", 3, ("4", "8"), ("4", "8")),)),)
+    joined = JoinedAxes()
+    joined.add(axes("S<8>, 1, true", origins=((0, "S<8>", computed("8")),)))
+    joined.add(axes("S<4>, 1, true", origins=((0, "S<4>", computed("4")),)))
+    assert joined.of(["S<4>, 1, true", "S<8>, 1, true"])[0].origins[0].parts == origin.parts

@@ -16,6 +16,8 @@ from opwalker.serve.render.words import listed
 _VALUES, _PLACES, _GROUPS = 8, 3, 4
 #: A value that is longer than this (a function, say) is cut in the short form.
 _WIDE = 40
+#: Values that are longer than this together are counted from there on.
+_ROW = 100
 #: The name in a function's printed form: ``&(float ns::f<float>(float const&))``.
 _FUNCTION = re.compile(r"([\w:~]+(?:<[^()]*>)?)\([^()]*\)\)?\Z")
 
@@ -24,16 +26,29 @@ def axis_rows(axes: tuple[Axis, ...], file: str, full: bool) -> list[Row]:
     """The rows of a launch or kernel in ``file``, whose name is left out of its own places."""
     rows: list[Row] = []
     for axis in axes:
-        shown = axis.values if full else tuple(_short(value) for value in axis.values[:_VALUES])
-        more = len(axis.values) - len(shown)
-        values: Spans = ((", ".join(shown), "type"),)
-        if more:
-            values += ((f", … {len(axis.values)} in all", "quiet"),)
-        rows.append(Row((((axis.parameter or "(unnamed)", "name"),), values, _why(axis, file, full))))
+        rows.append(Row((((axis.parameter or "(unnamed)", "name"),), _values(axis, full), _why(axis, file, full))))
         if full:
             rows += [Row((_place_of(origin, file), _cases(origin)), indent=2) for origin in axis.origins]
+        known = {other.parameter: other.values for other in axes}
+        for part in _parts(axis, known):
+            rows.append(Row((((part.parameter, "name"),), _values(part, full), _why(part, file, False)), indent=2))
         rows += _dependence(axis, full)
     return rows
+
+
+def _parts(axis: Axis, known: dict[str, tuple[str, ...]]) -> list[Axis]:
+    """The names that an axis is computed from and that no other axis shows; those with one value say little."""
+    parts = {part.parameter: part for origin in axis.origins for part in origin.parts}
+    return [p for p in parts.values() if len(p.values) > 1 and known.get(p.parameter) != p.values]
+
+
+def _values(axis: Axis, full: bool) -> Spans:
+    shown = axis.values if full else tuple(_short(value) for value in axis.values[:_VALUES])
+    while not full and len(shown) > 1 and len(", ".join(shown)) > _ROW:
+        shown = shown[:-1]
+    values: Spans = ((", ".join(shown), "type"),)
+    more = len(axis.values) - len(shown)
+    return (*values, (f", … {len(axis.values)} in all", "quiet")) if more else values
 
 
 def axis_counts(axes: tuple[Axis, ...]) -> Spans:
