@@ -147,7 +147,9 @@ class Bounds:
             which, _, axis = atom.name.partition(".")
             if which in THREAD_EXTENTS:
                 extent = f"{THREAD_EXTENTS[which]}.{axis}"
-                yield self._extents.get(extent, symbol(extent))
+                yield self._extents.get(extent) or self._world.extents.get(extent, symbol(extent))
+                if extent in self._world.called:
+                    yield self._world.called[extent]
             definition = self._definition(atom)
             if definition is not None:
                 yield from (most + 1 for most in self._most(definition, frozenset((atom,))))

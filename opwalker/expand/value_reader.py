@@ -123,6 +123,10 @@ class ValueReader:
 
     def _local(self, local: LocalFact, at: int) -> Value:
         if local.name in self.keep and "*" not in local.type:
+            if local.value is not None:
+                text = self.body.text(local.value)
+                if text.startswith("gridDim."):
+                    self.world.called[text] = symbol(local.name)
             return Number(symbol(local.name))
         if local.value is None and "[" in local.type:
             return Pointer(f"{local.name}@{local.start}", poly(0), poly(1), _element(local.type))
@@ -215,7 +219,10 @@ class ValueReader:
             return Unread("a member of something unknown")
         which, _, axis = name.partition(".")
         if which in ("threadIdx", "blockIdx", "blockDim", "gridDim") and axis in "xyz":
-            return Number(symbol(name))
+            known = self.world.extents.get(f"gridDim.{axis}") if which in ("gridDim", "blockIdx") else None
+            if which == "blockIdx":
+                return Number(poly(0) if known == poly(1) else symbol(name))
+            return Number(known if known is not None else symbol(name))
         if which in self.body.locals and self.changes.any_of(which):
             return Unread(f"`{name}` is changed")
         return Number(symbol(name))
@@ -311,6 +318,9 @@ class ValueReader:
         if not isinstance(value, Number) or expr.text not in ("+", "-"):
             return value if isinstance(value, Unread) else Unread(f"`{expr.text}` of a value")
         return Number(-value.poly) if expr.text == "-" else value
+
+    def _postfix(self, expr: Expr, at: int) -> Value:
+        return self.value(expr.parts[0], at)
 
     def _binary(self, expr: Expr, at: int) -> Value:
         left, right = (self.value(part, at) for part in expr.parts)

@@ -69,6 +69,9 @@ class World:
         self.unsteady: set[Atom] = set()
         #: Names from outside a function, with the numbers that they are constants of.
         self.constants: dict[Atom, int | None] = {}
+        #: Extents of the grid that the launch shows, by name (``gridDim.x``), and names that the kernel has for others.
+        self.extents: dict[str, Poly] = {}
+        self.called: dict[str, Poly] = {}
         self._names: dict[str, object] = {}
 
     def atom(self, name: str, key: object) -> Atom:

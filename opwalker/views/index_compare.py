@@ -281,7 +281,19 @@ def _checked(parts: list[Part], shape: _Shape, world: World, ranges: Bounds) -> 
         name = shape.names[part.first]
         reason = f"`{shown(shape.shown(part.value))}` is not shown to stay below `{name}`"
         return Comparison("not_decided", reason=reason)
+    if len(out) > 1 and (standing := _standing(out, shape)):
+        return Comparison("not_decided", reason=standing)
     return Comparison("equal_with_strides" if any(p.passed for p in out) else "equal", tuple(out))
+
+
+def _standing(parts: list[Part], shape: _Shape) -> str | None:
+    """Why an index that leaves the first dimension at 0 says nothing of the layout."""
+    if all(part.value.constant is not None for part in parts):
+        return "one element is addressed, whatever the layout"
+    first = parts[0]
+    if not first.value and shape.dims[first.first] is not None and shape.dims[first.first] != poly(1):
+        return f"it stays at 0 of `{shape.names[first.first]}`"
+    return None
 
 
 def _one_symbol(value: Poly) -> bool:

@@ -8,7 +8,7 @@ In: a launch site, the way to it, and the shapes documented at the host. Out: ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
@@ -168,7 +168,12 @@ class LaunchJoin:
     def __init__(self, workbench: Workbench, way: Way, parameters: tuple[ParameterFact, ...] = ()) -> None:
         self._workbench = workbench
         self._way = way
+        self._parameters = frozenset(p.name for p in parameters)
         self._host = {p.name: _of_source(p.name, p.sources[0]) for p in parameters if p.sources}
+
+    def best(self, sites: Sequence[LaunchSite], kernel: Function) -> Passed:
+        """What is passed by the launch that shows most: several may start a kernel, some with fewer tensors."""
+        return max((self.passed(site, kernel) for site in sites), key=lambda p: (-len(p.absent), len(p.tensors)))
 
     def passed(self, site: LaunchSite, kernel: Function) -> Passed:
         """What one launch passes."""
@@ -179,11 +184,17 @@ class LaunchJoin:
         bound: dict[str, Number | Pointer] = {}
         tensors: dict[str, Documented] = {}
         names: dict[str, str] = {}
+        absent: set[str] = set()
         for parameter, span in zip(kernel.parameters, site.passed or (), strict=False):
             found = Found()
             expr = values.of_span(span, found)
             if "*" in parameter.type or "[" in parameter.type:
+                if expr.kind == "name" and expr.text in ("nullptr", "NULL"):
+                    absent.add(parameter.name)
                 tensor = terms.tensor(expr, found)
+                if tensor is not None and re.fullmatch(r"\w+", tensor):
+                    where, origin, _ = values.origin(tensor, span[0], tensor=True)
+                    tensor = origin if where is self._way.host and origin in self._parameters else tensor
                 if tensor is not None:
                     names[parameter.name] = tensor
                     if tensor in terms.shapes:
@@ -198,9 +209,21 @@ class LaunchJoin:
                 number = terms.number(expr, found)
                 if number is not None:
                     extents[f"{which}.{axis}"] = number
+            for axis in "xyz"[len(components) :] if components else "":
+                extents[f"{which}.{axis}"] = poly(1)
         equal = tuple(self._equal(terms))
         shapes = {name: [[terms.dim(d) for d in dims] for dims in one.alternatives] for name, one in tensors.items()}
-        return Passed(bound, extents, tensors, dict(terms.strides), equal, names, shapes, dict(terms.conditions))
+        return Passed(
+            bound,
+            extents,
+            tensors,
+            dict(terms.strides),
+            equal,
+            names,
+            shapes,
+            frozenset(absent),
+            dict(terms.conditions),
+        )
 
     def _shapes(self, site: LaunchSite) -> Iterator[tuple[str, Documented]]:
         """The documented shapes of the host function, and of the functions on the way by what their callers pass."""

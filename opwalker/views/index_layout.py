@@ -210,7 +210,8 @@ class LayoutReader:
             out = []
             for parameter in template_parameters(self._reader.body.function.template):
                 plain = parameter.name.lower()
-                if parameter.type is not None and plain in self._words and plain not in held:
+                known = plain in held or plain == parameter.name
+                if parameter.type is not None and plain in self._words and not known:
                     out.append((Atom("symbol", plain), symbol(parameter.name), f"{plain} == {parameter.name}"))
             self._aliases = tuple(out)
         return self._aliases

@@ -42,6 +42,8 @@ class Passed:
     equal: tuple[tuple[Atom, Atom, str], ...] = ()
     names: dict[str, str] = field(default_factory=dict)
     shapes: dict[str, list[list[Dim]]] = field(default_factory=dict)
+    #: Pointers that are passed as null.
+    absent: frozenset[str] = frozenset()
     #: Strides that are passed only under a condition, in words.
     conditions: dict[Atom, str] = field(default_factory=dict)
 
@@ -64,9 +66,10 @@ class KernelValues:
             name: Documented(passed.names.get(name, one.tensor), one.alternatives, one.text, one.at)
             for name, one in documented.items()
         }
-        self.documented = {**passed.tensors, **own}
+        self.documented = {name: one for name, one in {**passed.tensors, **own}.items() if name not in passed.absent}
         self.own = frozenset(own)
         self.world = World()
+        self.world.extents = {name: value for name, value in passed.extents.items() if name.startswith("gridDim")}
         self.types = DeviceTypes(workbench.index)
         self.calls = DeviceCalls(unit, workbench.index, self.world, self.types)
         names = _words(own)

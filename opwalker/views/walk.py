@@ -49,6 +49,9 @@ from opwalker.views.unreachable import Judge, unreachable
 from opwalker.views.way import Way
 from opwalker.views.wrapper_shapes import wrappers_say
 
+#: Launches of one kernel whose arguments are looked at.
+_LAUNCHES_JOINED = 6
+
 
 class WalkView:
     """Walks ops of one tree."""
@@ -200,17 +203,21 @@ class WalkView:
         self.sync.host(way.host.body)
         for path, function, _ in reach.functions:
             self.sync.host(way.body_of(path, function))
-        kernels: dict[tuple[str, int], Kernel] = {}
+        launched: dict[tuple[str, int], tuple[Candidate, list[LaunchSite]]] = {}
         for site in reach.launches:
             for reference in site.kernels:
                 candidate = Candidate(reference.path, reference.function)
-                if candidate.key not in kernels:
-                    root = self._root_of(reference.path, site.steps[-1].file)
-                    reading = device.kernel(candidate, root)
-                    self.sync.kernel(reading)
-                    passed = join.passed(site, reference.function)
-                    kernels[candidate.key] = read_kernel(self._workbench, unit, reading, root, passed)
-        return tuple(kernels.values())
+                sites = launched.setdefault(candidate.key, (candidate, []))[1]
+                if site not in sites:
+                    sites.append(site)
+        kernels = []
+        for candidate, sites in launched.values():
+            root = self._root_of(candidate.path, sites[0].steps[-1].file)
+            reading = device.kernel(candidate, root)
+            self.sync.kernel(reading)
+            passed = join.best(sites[:_LAUNCHES_JOINED], candidate.function)
+            kernels.append(read_kernel(self._workbench, unit, reading, root, passed))
+        return tuple(kernels)
 
     def _root_of(self, path: str, launcher: str) -> str:
         """The unit in which a kernel is read: that of the file that launches it, when it includes the kernel's."""
