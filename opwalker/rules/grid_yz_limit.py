@@ -1,7 +1,7 @@
 """A run-time value in the y or z extent of a grid, where 65535 is the most.
 
-*Why.* Only the first axis of a grid reaches 2^31 - 1. A launch with more than 65535 blocks in y or z fails, and a check
-against the limit of x lets it through.
+*Why.* Only the first axis of a grid reaches 2^31 - 1. A launch with more than 65535 blocks in y or z fails, and a
+check against the limit of x lets it through.
 
 *Flagged*
 

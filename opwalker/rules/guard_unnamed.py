@@ -1,7 +1,7 @@
 """A device guard without a name: it is gone before the next statement.
 
-*Why.* An object that is made and not named ends with its full expression. The device is switched and switched back, and
-what follows runs on the old one.
+*Why.* An object that is made and not named ends with its full expression. The device is switched and switched back,
+and what follows runs on the old one.
 
 *Flagged*
 

@@ -1,7 +1,7 @@
 """A kernel launch whose error nobody asks for.
 
-*Why.* A launch returns nothing. One that never ran (a bad configuration, too much shared memory) leaves old data in its
-output, and the error appears at whatever call comes next, which is then blamed.
+*Why.* A launch returns nothing. One that never ran (a bad configuration, too much shared memory) leaves old data in
+its output, and the error appears at whatever call comes next, which is then blamed.
 
 *Flagged*
 

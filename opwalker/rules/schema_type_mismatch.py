@@ -1,7 +1,7 @@
 """A C++ parameter whose type PyTorch does not take for the schema's type.
 
-*Why.* The dispatcher boxes by a fixed table: `int` is `int64_t`, `float` is `double`. Anything else fails to compile in
-one place and, through a cast or the stable ABI, reads the wrong bytes in another.
+*Why.* The dispatcher boxes by a fixed table: `int` is `int64_t`, `float` is `double`. Anything else fails to compile
+in one place and, through a cast or the stable ABI, reads the wrong bytes in another.
 
 *Flagged*
 

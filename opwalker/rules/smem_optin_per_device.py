@@ -1,7 +1,7 @@
 """A kernel attribute that is set once in a process, though it belongs to a device.
 
-*Why.* `cudaFuncSetAttribute` speaks of the function on the current device. Behind a static flag it is set for the first
-GPU alone: launches on the second fail.
+*Why.* `cudaFuncSetAttribute` speaks of the function on the current device. Behind a static flag it is set for the
+first GPU alone: launches on the second fail.
 
 *Flagged*
 

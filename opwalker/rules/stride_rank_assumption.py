@@ -1,6 +1,7 @@
 """Rows counted over all leading dimensions, and stepped over by the stride of one.
 
-*Why.* With two dimensions both agree. With three the address of a row is wrong unless the leading dimensions lie dense.
+*Why.* With two dimensions both agree. With three the address of a row is wrong unless the leading dimensions lie
+dense.
 
 *Flagged*
 

@@ -31,7 +31,7 @@ void twice(torch::Tensor& y, const torch::Tensor& x, cudaStream_t stream) {
 ```
 
 *Use instead.* A named tensor that lives until the work is on the stream. (The caching allocator hands memory out again
-on the same stream in order, which hides the fault until another stream takes it.) """
+on the same stream in order, which hides the fault until another stream takes it.)"""
 
 from __future__ import annotations
 

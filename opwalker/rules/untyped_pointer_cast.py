@@ -29,9 +29,8 @@ void twice(const torch::Tensor& x, const torch::Tensor& y, const torch::Tensor& 
 }
 ```
 
-*Use instead.* `x.data_ptr<float>()`, or a check of `scalar_type()`. Off by default: functions that are reached behind a
-check made elsewhere are common.
-"""
+*Use instead.* `x.data_ptr<float>()`, or a check of `scalar_type()`. Off by default: functions that are reached behind
+a check made elsewhere are common."""
 
 from __future__ import annotations
 

@@ -1,0 +1,102 @@
+"""A block of more threads than a block, or the kernel's launch bound, may have; or of a number that nothing limits.
+
+*Why.* More than 1024 threads, or more than `__launch_bounds__` says, and the launch fails.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+__global__ void __launch_bounds__(256) small_kernel(float* x) { x[threadIdx.x] *= 2; }
+__global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
+void run(torch::Tensor& x, cudaStream_t stream) {
+  small_kernel<<<64, 512, 0, stream>>>(x.data_ptr<float>());  // flagged
+  twice_kernel<<<64, dim3(64, 32), 0, stream>>>(x.data_ptr<float>());  // flagged
+  twice_kernel<<<64, x.size(1), 0, stream>>>(x.data_ptr<float>());  // flagged
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+__global__ void __launch_bounds__(256) small_kernel(float* x) { x[threadIdx.x] *= 2; }
+__global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
+void run(torch::Tensor& x, cudaStream_t stream) {
+  small_kernel<<<64, 256, 0, stream>>>(x.data_ptr<float>());
+  twice_kernel<<<64, dim3(32, 32), 0, stream>>>(x.data_ptr<float>());
+  twice_kernel<<<64, std::min<int64_t>(x.size(1), 1024), 0, stream>>>(x.data_ptr<float>());
+  const int64_t n = x.size(1);
+  TORCH_CHECK(n <= 1024, "too wide");
+  twice_kernel<<<64, n, 0, stream>>>(x.data_ptr<float>());
+}
+```
+
+*Use instead.* `std::min(n, 1024)` and a loop in the kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine
+from opwalker.rules._launches import Site, locals_of, sites
+from opwalker.rules._values import checks_before, extents, number_of, terms_of
+
+_MOST = 1024
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        for site in sites(routine):
+            if site.block is None:
+                continue
+            file, line = site.place(routine)
+            said, related = _said(tree, routine, site)
+            if said:
+                yield Draft(file, line, said, related, site.name)
+
+
+def _said(tree: CheckedTree, routine: Routine, site: Site) -> tuple[str, tuple[Related, ...]]:
+    known = locals_of(site)
+    axes = extents(site.block or "", known)
+    numbers = [number_of(axis, known) for axis in axes]
+    if all(one is not None for one in numbers):
+        threads = 1
+        for one in numbers:
+            threads *= one or 1
+        if threads > _MOST:
+            return f"{site.name} is launched with {threads} threads a block; 1024 is the most", ()
+        bound = _bound(tree, routine, site)
+        if bound is not None and threads > bound[0]:
+            return f"{site.name} is launched with {threads} threads a block; its launch bound is {bound[0]}", (
+                bound[1],
+            )
+        return "", ()
+    for axis, number in zip(axes, numbers, strict=True):
+        if number is not None:
+            continue
+        terms = terms_of(axis, known)
+        opened = axis + " ".join(known.get(one, "") for one in terms)
+        sized = [one for one in terms if re.search(r"(?:\.|->)(?:size|numel)\(", one)]
+        if not sized or re.search(r"\bmin\b|\?|%|/|>>|&", opened):
+            continue
+        conditions = [text for text, _, _ in checks_before(site.before, site.around)]
+        if any(terms_of(text, {}) & terms and re.search(r"<|>|==", text) for text in conditions):
+            continue
+        return f"the block of {site.name} has {sorted(sized)[0]} threads, and nothing keeps that at 1024", ()
+    return "", ()
+
+
+def _bound(tree: CheckedTree, routine: Routine, site: Site) -> tuple[int, Related] | None:
+    for launch in site.statement.launches:
+        for kernel in tree.kernels(routine, launch):
+            for attribute in kernel.attributes:
+                found = re.search(r"__launch_bounds__\s*\(\s*(\d+)", attribute)
+                if found:
+                    return int(found[1]), Related(kernel.file, kernel.line, f"{kernel.name} has {attribute}")
+    return None
+
+
+RULE = Rule("block-limit", "error", _run)

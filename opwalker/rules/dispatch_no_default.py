@@ -1,0 +1,193 @@
+"""A selector of template instances whose last branch neither launches nor fails.
+
+*Why.* For a shape or type without an instance the function returns as if it had worked. Its output is what `empty`
+left in memory.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+template <int N> void launch(torch::Tensor& y, cudaStream_t stream);
+torch::Tensor run(const torch::Tensor& x, int64_t d, cudaStream_t stream) {
+  torch::Tensor y = torch::empty_like(x);
+  if (d == 64) {
+    launch<64>(y, stream);
+  } else if (d == 128) {
+    launch<128>(y, stream);
+  } else {
+    std::cout << "no kernel for " << d;  // flagged
+  }
+  return y;
+}
+void pick(torch::Tensor& y, int64_t d, cudaStream_t stream) {
+  switch (d) {  // flagged
+    case 64: launch<64>(y, stream); break;
+    case 128: launch<128>(y, stream); break;
+  }
+}
+void chain(torch::Tensor& y, int64_t d, cudaStream_t stream) {
+  if (d == 64) {  // flagged
+    launch<64>(y, stream);
+  } else if (d == 128) {
+    launch<128>(y, stream);
+  }
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+template <int N> void launch(torch::Tensor& y, cudaStream_t stream);
+void run(torch::Tensor& y, int64_t d, cudaStream_t stream) {
+  TORCH_CHECK(d == 64 || d == 128, "64 or 128");
+  if (d == 64) {
+    launch<64>(y, stream);
+  } else if (d == 128) {
+    launch<128>(y, stream);
+  }
+  switch (y.size(0)) {
+    case 64: launch<64>(y, stream); break;
+    default: TORCH_CHECK(false, "no kernel");
+  }
+  if (d == 64) {
+    launch<64>(y, stream);
+  } else {
+    launch<128>(y, stream);
+  }
+}
+bool tried(torch::Tensor& y, int64_t d, cudaStream_t stream) {
+  if (d == 64) {
+    launch<64>(y, stream);
+    return true;
+  } else if (d == 128) {
+    launch<128>(y, stream);
+    return true;
+  }
+  return false;
+}
+```
+
+*Use instead.* An error in the last branch that names what was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine, Statement
+from opwalker.rules._launches import points
+from opwalker.rules._values import checks_before, terms_of
+
+_FAILS = re.compile(
+    r"\w*(?:CHECK|ASSERT|ERROR|Error|THROW|throw|abort|exit|unreachable|UNREACHABLE|fail|Fail|FAIL|raise)\w*"
+)
+_EQUAL = re.compile(r"==|\bis_same|\.has_value\(\)")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        if routine.on_device:
+            continue
+        inner: set[int] = set()
+        for point in points(routine.statements):
+            one = point.statement
+            if id(one) in inner or (one.macro is not None):
+                continue
+            branches, last, has_last = _branches(one, inner)
+            chosen = {name for branch in branches for name in _instances(branch)}
+            by_name: dict[str, set[str]] = {}
+            for name, arguments in chosen:
+                by_name.setdefault(name, set()).add(arguments)
+            if len(branches) < 2 or not any(len(found) > 1 for found in by_name.values()):
+                continue
+            if has_last and (_works(last) or not last):
+                if last:
+                    continue
+            if _decided(point, one) or _goes_on(routine, one, point.after, branches):
+                continue
+            said = "neither launches nor fails" if has_last else "has no branch for what is left"
+            line = last[0].line if has_last and last else one.line
+            yield Draft(
+                routine.file,
+                line,
+                f"this selection of {next(n for n, f in by_name.items() if len(f) > 1)} {said}",
+                (Related(routine.file, one.line, f"chosen by `{one.text[:60]}`"),),
+                "",
+            )
+
+
+def _branches(one: Statement, inner: set[int]) -> tuple[list[Sequence[Statement]], Sequence[Statement], bool]:
+    """The branches of a chain of ``if``s or of a ``switch``, its last one, and whether there is a last one."""
+    if one.kind == "switch":
+        cases = [held for held in one.body if held.kind == "case"]
+        default = next((held for held in cases if not held.text), None)
+        return [held.body for held in cases if held.text], default.body if default else (), default is not None
+    if one.kind != "if" or not _EQUAL.search(one.text):
+        return [], (), False
+    branches: list[Sequence[Statement]] = []
+    while True:
+        branches.append(one.body)
+        if not one.orelse:
+            return branches, (), False
+        following = one.orelse[0]
+        if len(one.orelse) == 1 and following.kind == "if":
+            inner.add(id(following))
+            one = following
+            continue
+        return branches, one.orelse, True
+
+
+def _instances(branch: Sequence[Statement]) -> Iterator[tuple[str, str]]:
+    """Templates that a branch calls or launches with explicit arguments."""
+    for first in branch:
+        for one in first.walk():
+            for call in one.calls:
+                if (
+                    call.template
+                    and call.receiver is None
+                    and re.search(r"launch|run|kernel|dispatch|call|impl", call.name, re.I)
+                ):
+                    yield call.name, ", ".join(call.template)
+            for launch in one.launches:
+                if "<" in launch.kernel:
+                    name, _, arguments = launch.kernel.partition("<")
+                    yield name, arguments
+
+
+def _works(branch: Sequence[Statement]) -> bool:
+    """Whether a branch launches, calls something of the kind, returns another value, or fails."""
+    for first in branch:
+        for one in first.walk():
+            if one.kind in ("throw", "return", "goto", "continue", "switch") or one.launches:
+                return True
+            if any(_FAILS.fullmatch(call.simple) or call.template for call in one.calls):
+                return True
+            if any(re.search(r"launch|kernel|dispatch|run|gemm|mm\Z", call.simple, re.I) for call in one.calls):
+                return True
+            if one.assigns:
+                return True
+    return False
+
+
+def _decided(point, one: Statement) -> bool:
+    """Whether an earlier check leaves no other value."""
+    asked = terms_of(one.text, {})
+    return any(
+        terms_of(text, {}) & asked and "==" in text
+        for text, holds, _ in checks_before(point.before, point.around)
+        if holds
+    )
+
+
+def _goes_on(routine: Routine, one: Statement, after: Sequence[Statement], branches: list) -> bool:
+    """Whether what is not chosen is dealt with behind the selection: each branch returns, and something follows."""
+    returns = all(any(held.kind == "return" for first in branch for held in first.walk()) for branch in branches)
+    if not returns:
+        return False
+    return any(_works([held]) or held.kind == "return" for held in after)
+
+
+RULE = Rule("dispatch-no-default", "warning", _run)

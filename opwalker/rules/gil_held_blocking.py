@@ -1,0 +1,155 @@
+"""A bound function that blocks while it holds the interpreter lock.
+
+*Why.* No other Python thread runs until it returns. Where it waits for something that another thread does, both wait
+for ever.
+
+*Flagged*
+
+```cpp
+#include <pybind11/pybind11.h>
+namespace py = pybind11;
+struct Hub {
+  volatile int* seen = nullptr;
+  int exchange(int want) {
+    while (*seen < want) {}
+    return *seen;
+  }
+};
+void drain(cudaStream_t stream) { cudaStreamSynchronize(stream); }
+PYBIND11_MODULE(kit, m) {
+  py::class_<Hub>(m, "Hub").def("exchange", &Hub::exchange);  // flagged
+  m.def("drain", &drain);  // flagged
+}
+```
+
+*Clean*
+
+```cpp
+#include <pybind11/pybind11.h>
+namespace py = pybind11;
+struct Hub {
+  volatile int* seen = nullptr;
+  int exchange(int want) {
+    while (*seen < want) {}
+    return *seen;
+  }
+  int released(int want) {
+    py::gil_scoped_release release;
+    while (*seen < want) {}
+    return *seen;
+  }
+  int size() const { return 8; }
+};
+PYBIND11_MODULE(kit, m) {
+  py::class_<Hub>(m, "Hub")
+      .def("exchange", &Hub::exchange, py::call_guard<py::gil_scoped_release>())
+      .def("released", &Hub::released)
+      .def("size", &Hub::size);
+}
+```
+
+*Use instead.* `py::call_guard<py::gil_scoped_release>()` on the binding, or a scoped release around the wait.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine, Statement
+
+_WAITS = re.compile(
+    r"(?:cuda|hip)(?:StreamSynchronize|DeviceSynchronize|EventSynchronize)|(?:.*::)?(?:join|wait|wait_for|wait_until|recv|"
+    r"accept|connect|select|poll|epoll_wait|sleep_for|sleep|usleep|futex)"
+)
+_OBJECT = re.compile(r"(?i)thread|cond|cv|future|barrier|semaphore|latch|stream|event|work|request")
+_DEEPEST = 5
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for op in tree.ops:
+        if op.kind not in ("pybind11", "nanobind"):
+            continue
+        for impl in op.impls or ():
+            routine = tree.routine_at(impl.host.file, impl.host.line) if impl.host else None
+            if routine is None or _guarded(tree, impl.file, impl.line, op.name.rsplit(".", 1)[-1]):
+                continue
+            way = _blocks(tree, routine, 0, set())
+            if way is not None:
+                said = f"{op.name} blocks in {routine.name} while it holds the interpreter lock"
+                yield Draft(impl.file, impl.line, said, way, op.name.rsplit(".", 1)[-1], op=op.name)
+
+
+def _guarded(tree: CheckedTree, file: str, line: int, name: str) -> bool:
+    """Whether the binding has a call guard: its text from its line to the end of the call."""
+    lines = tree.text(file).splitlines()
+    text = " ".join(lines[line - 1 : line + 12])
+    start = text.find(f'"{name}"')
+    depth, end = 1, len(text)
+    for at in range(max(start, 0), len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0:
+            end = at
+            break
+    return "gil_scoped_release" in text[max(start, 0) : end]
+
+
+def _blocks(tree: CheckedTree, routine: Routine, depth: int, seen: set[tuple[str, int]]) -> tuple[Related, ...] | None:
+    """The steps to a wait that runs with the lock held."""
+    key = (routine.file, routine.line)
+    if key in seen or depth > _DEEPEST or routine.on_device:
+        return None
+    seen.add(key)
+    return _in_block(tree, routine, routine.statements, depth, seen)
+
+
+def _in_block(
+    tree: CheckedTree, routine: Routine, statements: Sequence[Statement], depth: int, seen: set[tuple[str, int]]
+) -> tuple[Related, ...] | None:
+    for one in statements:
+        if any("gil_scoped_release" in d.type for d in one.declares) or any(
+            "gil_scoped_release" in c.name for c in one.calls
+        ):
+            return None  # from here on the lock is released
+        if any(call.simple in ("PyEval_SaveThread", "Py_BEGIN_ALLOW_THREADS") for call in one.calls):
+            return None
+        if _spins(one):
+            return (Related(routine.file, one.line, f"spins here: `{one.text[:60]}`"),)
+        for call in one.calls:
+            if _WAITS.fullmatch(call.name) and (call.receiver is None or _OBJECT.search(call.receiver)):
+                if (
+                    call.receiver is not None
+                    or call.name.startswith(("cuda", "hip", "std::this_thread"))
+                    or "::" not in call.name
+                ):
+                    if call.receiver is not None or call.name.startswith(
+                        ("cuda", "hip", "std::this_thread", "recv", "usleep")
+                    ):
+                        return (Related(routine.file, call.line, f"waits here by {call.name}"),)
+            for target in tree.targets(routine, call):
+                way = _blocks(tree, target, depth + 1, seen)
+                if way is not None:
+                    return (Related(routine.file, call.line, f"calls {target.name}"), *way)
+        for part in (one.body, one.orelse):
+            way = _in_block(tree, routine, part, depth, seen)
+            if way is not None:
+                return way
+    return None
+
+
+def _spins(one: Statement) -> bool:
+    """An empty loop that waits for a value in memory."""
+    if one.kind not in ("while", "for", "do"):
+        return False
+    waits = re.search(r"\*\s*\w|\.load\(|->|\[|volatile", one.text)
+    idle = all(
+        (held.kind in ("block",)
+        and not held.body)
+        or any(re.search(r"pause|yield|relax|nanosleep", c.name) for c in held.calls)
+        for held in one.body
+    )
+    return bool(waits) and idle and not one.assigns
+
+
+RULE = Rule("gil-held-blocking", "warning", _run)
