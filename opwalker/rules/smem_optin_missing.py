@@ -45,10 +45,8 @@ _SETS = re.compile(r"(?:cuda|hip|cu)FuncSetAttribute\Z|\w*(?:[sS]et\w*[sS]mem|[o
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    opted = " ".join(
-        argument for routine in tree.routines for one in routine.walk() for call in one.calls if _SETS.match(call.simple)
-        for argument in call.arguments
-    )  # fmt: skip
+    calls = (call for routine in tree.routines for one in routine.walk() for call in one.calls)
+    opted = " ".join(argument for call in calls if _SETS.match(call.simple) for argument in call.arguments)
     for routine in tree.routines:
         for site in sites(routine):
             bytes_ = number_of(site.shared or "", locals_of(site))
