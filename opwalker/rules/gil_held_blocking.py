@@ -144,8 +144,7 @@ def _spins(one: Statement) -> bool:
         return False
     waits = re.search(r"\*\s*\w|\.load\(|->|\[|volatile", one.text)
     idle = all(
-        (held.kind in ("block",)
-        and not held.body)
+        (held.kind in ("block",) and not held.body)
         or any(re.search(r"pause|yield|relax|nanosleep", c.name) for c in held.calls)
         for held in one.body
     )

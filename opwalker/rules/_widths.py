@@ -1,0 +1,142 @@
+"""How many bits the values of a routine have: read by the rules about narrow offsets.
+
+In: a routine. Out: 32, 64, or None where the type is not known. A product of 32-bit values is formed in 32 bits,
+whatever it is stored in."""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.model.check import CheckedTree
+from opwalker.model.statements import Routine
+from opwalker.notation.cpp_expression import Expr, parse_expression, walk
+
+_WIDE = re.compile(
+    r"\b(?:u?int64_t|size_t|ssize_t|ptrdiff_t|u?intptr_t|long|unsigned long|long long|uint64|index_t64)\b"
+)
+_NARROW = re.compile(r"\b(?:int|unsigned|u?int32_t|u?int16_t|short|uint|unsigned int|uint32|int32)\b")
+_BUILTIN = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]\b")
+_OTHER = re.compile(r"\b(?:float|double|half|bool|char|void)\b|\*")
+
+
+class Widths:
+    """The widths of one routine's values."""
+
+    def __init__(self, tree: CheckedTree, routine: Routine) -> None:
+        self._tree = tree
+        self._routine = routine
+        self._kinds: dict[str, str] = {one.name: one.type for one in routine.parameters}
+        self._values: dict[str, str] = {}
+        for one in routine.walk():
+            for declared in one.declares:
+                self._kinds.setdefault(declared.name, declared.type)
+                if declared.value:
+                    self._values.setdefault(declared.name, declared.value.strip().removeprefix("=").strip())
+        self._constants = {name for name, kind in self._kinds.items() if "constexpr" in kind}
+        self._members: dict[str, dict[str, str]] = {}
+
+    def of_type(self, kind: str) -> int | None:
+        """The width of a type by its name, aliases followed."""
+        if _OTHER.search(kind):
+            return None
+        known = kind if _WIDE.search(kind) or _NARROW.search(kind) else self._tree.type_of(kind, self._routine)
+        return 64 if _WIDE.search(known) else 32 if _NARROW.search(known) else None
+
+    def of_name(self, name: str) -> int | None:
+        """The width of a variable; of one declared ``auto``, that of its value."""
+        kind = self._kinds.get(name)
+        if kind is None:
+            return None
+        if "auto" in kind and name in self._values:
+            return self.of(parse_expression(self._values[name]))
+        return self.of_type(kind)
+
+    def of(self, expr: Expr) -> int | None:
+        """The width that an expression is worked out in."""
+        if expr.kind == "number":
+            return 64 if re.search(r"[lL]", expr.text) else 32
+        if expr.kind == "name":
+            return self.of_name(expr.text)
+        if expr.kind == "member":
+            text = _spelt(expr)
+            if _BUILTIN.fullmatch(text):
+                return 32
+            return self._member(expr)
+        if expr.kind == "cast":
+            return self.of_type(re.sub(r"^(?:static_cast|reinterpret_cast)<|>$|^\(|\)$", "", expr.text))
+        if expr.kind == "call" and expr.parts:
+            callee = expr.parts[0]
+            if callee.kind == "name":
+                made = self.of_type(callee.text) if len(expr.parts) == 2 else None
+                return made if made and re.fullmatch(r"[\w:]+", callee.text) and "_" in callee.text + "_" else None
+            if callee.kind == "member" and callee.text.lstrip(".->") in ("size", "stride", "numel", "sizes"):
+                return 64
+            return None
+        if expr.kind in ("unary", "postfix") and expr.parts:
+            return self.of(expr.parts[0]) if expr.text not in ("*", "&") else None
+        if expr.kind == "ternary" and len(expr.parts) == 3:
+            return _wider(self.of(expr.parts[1]), self.of(expr.parts[2]))
+        if expr.kind == "binary" and expr.text in ("+", "-", "*", "/", "%", "<<", ">>", "&", "|"):
+            return _wider(self.of(expr.parts[0]), self.of(expr.parts[1]))
+        return None
+
+    def _member(self, expr: Expr) -> int | None:
+        base = expr.parts[0]
+        if base.kind != "name" or base.text not in self._kinds:
+            return None
+        kind = re.sub(r"\b(?:const|struct)\b|[&*]|<.*", "", self._kinds[base.text]).strip()
+        if kind not in self._members:
+            held: dict[str, str] = {}
+            for file, definition in self._tree.classes(kind):
+                held.update({name: type_ for name, type_, _ in self._tree.fields(file, definition)})
+            self._members[kind] = held
+        found = self._members[kind].get(expr.text.lstrip(".->"))
+        return self.of_type(found) if found else None
+
+    def narrow_product(self, expr: Expr) -> Expr | None:
+        """A multiplication in an expression that is formed in 32 bits of values that may be large: a block's number or
+        a size by a size. Products of thread numbers and constants are small."""
+        for one in walk(expr):
+            if one.kind == "binary" and one.text == "*" and self.of(one) == 32:
+                left, right = one.parts
+                sized = sum(self._is_sized(side) for side in (left, right))
+                if sized == 2:
+                    return one
+        return None
+
+    def _is_sized(self, expr: Expr) -> bool:
+        """Whether a value grows with the problem: a block's number, a parameter, a member, or a local made of those."""
+        for one in walk(expr):
+            text = _spelt(one)
+            if re.fullmatch(r"(?:blockIdx|gridDim)\s*\.\s*[xyz]", text):
+                return True
+            if one.kind == "member" and one.parts and one.parts[0].kind == "name" and one.parts[0].text in self._kinds:
+                if not _BUILTIN.fullmatch(text):
+                    return True
+            if one.kind == "name" and self._grows(one.text):
+                return True
+        return False
+
+    def _grows(self, name: str, depth: int = 0) -> bool:
+        if name in self._constants or name not in self._kinds or depth > 5:
+            return False
+        if name not in self._values:
+            return any(one.name == name for one in self._routine.parameters)
+        value = self._values[name]
+        if re.search(r"\b(?:threadIdx|lane|warp)\w*", value) and not re.search(r"\bblockIdx\b", value):
+            return False
+        if re.search(r"\bblockIdx\b|\.(?:size|numel)\(", value):
+            return True
+        return any(self._grows(word, depth + 1) for word in re.findall(r"[A-Za-z_]\w*", value) if word != name)
+
+
+def _spelt(expr: Expr) -> str:
+    if expr.kind == "member" and expr.parts and expr.parts[0].kind == "name":
+        return f"{expr.parts[0].text}{expr.text if expr.text[:1] in '.-' else '.' + expr.text}"
+    return expr.text
+
+
+def _wider(left: int | None, right: int | None) -> int | None:
+    if left == 64 or right == 64:
+        return 64
+    return 32 if left == right == 32 else None

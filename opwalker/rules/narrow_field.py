@@ -1,0 +1,100 @@
+"""A 64-bit size or stride kept in a narrower member.
+
+*Why.* A stride of exactly 2^32 becomes 0 in a `uint32_t`: every batch reads the first one. Nothing warns.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+struct Args {
+  using index_t = uint32_t;
+  index_t batch_stride;
+  int rows, cols;
+  float* x;
+};
+void fill(Args& p, const torch::Tensor& x) {
+  p.batch_stride = x.stride(0);  // flagged
+  const int64_t cols = x.size(1);
+  p.cols = cols;  // flagged
+  p.x = x.data_ptr<float>();
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+struct Args {
+  using index_t = int64_t;
+  index_t batch_stride;
+  int rows, cols;
+};
+void fill(Args& p, const torch::Tensor& x) {
+  p.batch_stride = x.stride(0);
+  TORCH_CHECK(x.size(1) <= INT_MAX, "too wide");
+  p.cols = x.size(1);
+  p.rows = static_cast<int>(x.dim());
+}
+```
+
+*Use instead.* A member of 64 bits, or a check of the range before the assignment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine
+from opwalker.notation.cpp_expression import parse_expression
+from opwalker.rules._ranges import is_bounded, sized_terms
+from opwalker.rules._widths import Widths
+
+_MEMBER = re.compile(r"(\w+)\s*(?:\.|->)\s*(\w+)\Z")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        if routine.on_device or not any(_MEMBER.search(a.target) for one in routine.walk() for a in one.assigns):
+            continue
+        widths = Widths(tree, routine)
+        for one in routine.walk():
+            for assigned in one.assigns:
+                if assigned.operator != "=" or not _MEMBER.fullmatch(assigned.target.strip()):
+                    continue
+                if "size(" not in assigned.value and "stride(" not in assigned.value and "numel(" not in assigned.value:
+                    if widths.of(parse_expression(assigned.value)) != 64 or not sized_terms(routine, assigned.value):
+                        continue
+                if re.search(r"static_cast|\(int\)|int\(|narrow", assigned.value) or one.macro is not None:
+                    continue
+                if widths.of(parse_expression(assigned.target)) != 32 or is_bounded(
+                    routine, assigned.value, assigned.line
+                ):
+                    continue
+                if widths.of(parse_expression(assigned.value)) != 64:
+                    continue
+                yield Draft(
+                    routine.file,
+                    assigned.line,
+                    f"`{assigned.value}` has 64 bits, and {assigned.target} keeps 32 of them",
+                    _declared(tree, routine, assigned.target),
+                    assigned.target.rsplit(".", 1)[-1].rsplit(">", 1)[-1],
+                )
+
+
+def _declared(tree: CheckedTree, routine: Routine, target: str) -> tuple[Related, ...]:
+    found = _MEMBER.fullmatch(target.strip())
+    if found is None:
+        return ()
+    kinds = [one.type for one in routine.parameters if one.name == found[1]]
+    kinds += [d.type for one in routine.walk() for d in one.declares if d.name == found[1]]
+    for kind in kinds:
+        for file, definition in tree.classes(re.sub(r"\b(?:const|struct)\b|[&*]|<.*", "", kind).strip()):
+            for name, type_, line in tree.fields(file, definition):
+                if name == found[2]:
+                    return (Related(file, line, f"{name} is {type_}"),)
+    return ()
+
+
+RULE = Rule("narrow-field", "warning", _run)
