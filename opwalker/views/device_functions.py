@@ -18,7 +18,7 @@ from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.assembly import AsmFact
 from opwalker.model.body import CallFact
 from opwalker.notation.cpp_expression import Expr, changed, parse_expression, print_expression
-from opwalker.views.sync_events import Event, assembly_of, events_of, root_of, type_text, under_of
+from opwalker.views.sync_events import WAITS, Event, assembly_of, events_of, root_of, type_text, under_of
 
 #: Functions that one kernel's reading enters, and how deep its calls are followed.
 MAX_FUNCTIONS = 150
@@ -201,7 +201,7 @@ def _lifted(inner: Reading, call: CallFact, body: Body) -> Iterator[Event]:
             start=call.start + number,
             line=body.use_line(call.start),
             under=(*under_of(body, call.start), *event.under),
-            spins=spins or event.spins,
+            spins=(spins and WAITS.search(event.kind) is not None) or event.spins,
             at=event.at or (inner.candidate.path, event.line),
             through=event.through or inner.name,
         )

@@ -39,6 +39,9 @@ _EVENT_CALLS = {
 _NAMED_BARRIER = re.compile(r"(?:\w+::)*(?:NamedBarrier|ClusterBarrier|ClusterTransactionBarrier)::(\w+)\Z")
 _WRAPPED = re.compile(r"cluster_(?:sync|arrive\w*|wait)\Z|cp_async_(?:wait\w*|fence|commit\w*)\Z")
 
+#: Kinds of event that a loop can wait with.
+WAITS = re.compile(r"load|atomic|wait|query")
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -223,7 +226,7 @@ def _event(
     body: Body, kind: str, text: str, means: str, order: str | None, scope: str | None, start: int,
     address: str | None = None, value: str | None = None, number: int = 0,
 ) -> Event:  # fmt: skip
-    spins = any(
+    spins = WAITS.search(kind) is not None and any(
         loop.condition is not None and loop.condition[0] <= start < loop.condition[1] for loop in body.accesses.loops
     )
     return Event(

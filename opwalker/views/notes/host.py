@@ -80,23 +80,6 @@ def _check(host: Host, check: CheckFact) -> Statement:
     return statement("Requires ", code(check.condition), *said, ".", at=at)
 
 
-def synchronisation_section(walk: Walk) -> NoteSection | None:
-    """Where threads, streams or devices wait for each other."""
-    statements = tuple(
-        statement(
-            f"{point.kind.replace('_', ' ').capitalize()}: ",
-            code(point.text),
-            *((f", protects {point.protects}",) if point.protects else ()),
-            ".",
-            at=[line(point.file, point.line)],
-        )
-        for point in walk.synchronisation
-    )
-    if not statements:
-        return None
-    return NoteSection("synchronisation", "Synchronisation points", (Statements(statements),))
-
-
 def dispatch_section(chosen: Implementation) -> NoteSection | None:
     """What is decided at run time, in order, and how many instances of each kernel that compiles."""
     statements = []

@@ -15,9 +15,9 @@ from opwalker.views.notes.host import (
     launch_section,
     ownership_section,
     shapes_section,
-    synchronisation_section,
 )
 from opwalker.views.notes.path import path_diagram
+from opwalker.views.notes.sync import synchronisation_section
 from opwalker.views.notes.words import code, statement
 
 
