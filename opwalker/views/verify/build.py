@@ -24,15 +24,17 @@ from opwalker.views.verify.rewriting import rewritten
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A kernel file to build: as it is, or in one of its wrong variants."""
+    """A kernel file to build: as it is, or in one of its wrong variants; with ``threads``, as the program that the file
+    ``<op>_threads.cpp`` beside it makes of it."""
 
     op: str
     variant: str | None = None
+    threads: bool = False
 
     @property
     def label(self) -> str:
         """``rms_norm``, or ``rms_norm-NO_STRIDE`` for a variant."""
-        return f"{self.op}-{self.variant}" if self.variant else self.op
+        return "-".join(part for part in (self.op, self.variant, "threads" if self.threads else None) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,10 @@ _TORCH = ("torch_cpu", "torch_cuda")
 _EMULATION = Path(__file__).parent / "emulation"
 
 
+#: Behind the words of the host compiler: a program that ThreadSanitizer watches, with one thread for each block.
+_THREADS = ["-g", "-fsanitize=thread", "-DCUDA_ON_CPU_ONE_THREAD"]
+
+
 def host_compiler() -> Toolchain:
     """g++ (or ``$CXX``) with the headers that stand in for CUDA."""
     program = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
@@ -116,10 +122,12 @@ def build(folder: Path, wanted: Iterable[Wanted], toolchain: Toolchain, cache: P
     edges: list[tuple[list[str], Path]] = []
     places: dict[Wanted, Path] = {}
     for one in wanted:
-        source = sources / f"{one.op}.cu"
+        own = [sources / f"{one.op}.cu", *([sources / f"{one.op}_threads.cpp"] if one.threads else [])]
         define = [f"-DOPWALKER_WRONG_{one.variant}"] if one.variant else []
-        command = [*toolchain.command, "-I", str(sources), *define, str(source)]
-        key = _digest((source.read_bytes(), common.encode(), toolchain.identity.encode(), repr(command).encode()))
+        command = [*toolchain.command, "-I", str(sources), *define, *map(str, own)]
+        command = [word for word in command if word != "-shared"] + _THREADS if one.threads else command
+        texts = [path.read_bytes() for path in own]
+        key = _digest((*texts, common.encode(), toolchain.identity.encode(), repr(command).encode()))
         places[one] = cache / "kernels" / f"{one.label}-{key}.so"
         if not places[one].is_file():
             edges.append((command, places[one]))
@@ -137,7 +145,7 @@ def _sources(folder: Path, toolchain: Toolchain, cache: Path) -> Path:
     if not toolchain.emulated:
         return folder
     files = {}
-    for path in sorted([*folder.glob("*.cu"), *folder.glob("common/*.cuh")]):
+    for path in sorted([*folder.glob("*.cu"), *folder.glob("*_threads.cpp"), *folder.glob("common/*.cuh")]):
         text = path.read_text(encoding="utf-8")
         files[path.relative_to(folder)] = rewritten(SourceFile(path.name, text, "cuda", "")).encode()
     place = cache / "kernels" / f"rewritten-{_digest([*map(bytes, files), *files.values()])}"

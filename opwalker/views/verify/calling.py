@@ -29,6 +29,10 @@ class Called:
     kernels: tuple[str, ...]
 
 
+class NotHere(Exception):
+    """The call cannot be made on this machine; the text says what is missing."""
+
+
 class CallFailed(Exception):
     """The op refused its arguments, or its kernel failed; the text is what it said."""
 

@@ -103,6 +103,9 @@ class Contract:
     every mutated argument (by name) and returned tensor (``"return 0"``), in float64. ``coordinates`` are the words
     that an index along a dimension is shown with. ``wrong`` are the variants behind ``OPWALKER_WRONG_<NAME>``, each
     with what is wrong in it.
+
+    Of a ``collective`` op ``inputs`` gives rounds of calls, each with the arguments of every rank, and ``golden`` takes
+    those of all ranks and gives the results of each. ``deadline`` is in seconds for a case, None for the usual one.
     """
 
     op: str
@@ -118,6 +121,8 @@ class Contract:
     bench: tuple[Case, ...] = ()
     bytes_moved: Callable[..., int] | None = None
     library_arguments: Callable[..., dict[str, Any]] | None = None
+    collective: bool = False
+    deadline: float | None = None
 
     def tolerance_of(self, name: str) -> Tolerance:
         """The tolerance of one result."""
@@ -153,6 +158,8 @@ def load(folder: Path, op: str) -> Contract:
             bench=getattr(module, "BENCH", ()),
             bytes_moved=getattr(module, "bytes_moved", None),
             library_arguments=getattr(module, "library_arguments", None),
+            collective=getattr(module, "COLLECTIVE", False),
+            deadline=getattr(module, "DEADLINE", None),
         )
     except AttributeError as error:
         raise InternalError(f"the contract {path.name} is not whole: {error}") from error

@@ -91,7 +91,7 @@ class GpuOp:
         return Called(tuple(_array(one) for one in results), kernels_of(profile) if profile else ())
 
 
-def laid_out(arguments: Mapping[str, Any]) -> tuple[dict[int, torch.Tensor], dict[str, Any]]:
+def laid_out(arguments: Mapping[str, Any], device: int = 0) -> tuple[dict[int, torch.Tensor], dict[str, Any]]:
     """Storages on the device, by ``id`` of the host's; and the arguments with tensors on them. What belongs to the host
     stays there: the op works on the storage itself."""
     storages: dict[int, torch.Tensor] = {}
@@ -101,7 +101,7 @@ def laid_out(arguments: Mapping[str, Any]) -> tuple[dict[int, torch.Tensor], dic
             key = id(value.storage)
             if key not in storages:
                 storage = torch.from_numpy(value.storage)
-                storages[key] = storage if value.on_host else storage.cuda()
+                storages[key] = storage if value.on_host else storage.to(f"cuda:{device}")
             values[name] = _view(storages[key], value)
         else:
             values[name] = value

@@ -15,6 +15,7 @@ from pathlib import Path
 from opwalker.errors import EnvironmentMissing
 from opwalker.model.verify import Device, DocumentedShape, VerifyReport, VerifyResult, WrongVariant
 from opwalker.views.verify import build as building
+from opwalker.views.verify import threads
 from opwalker.views.verify.calling import parameters_of
 from opwalker.views.verify.contract import Contract, load, ops_in
 from opwalker.views.verify.documented import against_contract, documented_shapes
@@ -24,6 +25,8 @@ from opwalker.views.verify.trial import Outcome, Subject, Trial
 from opwalker.views.verify.workers import outcomes
 
 Told = Callable[[str, int, int], None]
+
+_OPCHECK = "torch.library.opcheck"
 
 
 class Verification:
@@ -96,8 +99,10 @@ class Verification:
     def _build(self, device: Device | None) -> dict[str, building.Built]:
         wanted = []
         for contract in self.contracts:
-            wanted.append(building.Wanted(contract.op))
-            wanted += [building.Wanted(contract.op, variant) for variant in contract.wrong] if self._plan.wrong else []
+            forms = (None, *(contract.wrong if self._plan.wrong else ()))
+            wanted += [building.Wanted(contract.op, variant) for variant in forms]
+            if self._emulated and threads.driver(self._folder, contract.op):
+                wanted += [building.Wanted(contract.op, variant, threads=True) for variant in forms]
         if self._emulated:
             toolchain = building.host_compiler()
         else:
@@ -155,24 +160,45 @@ class Verification:
         shapes, against = _documented(contract, known)
         results = []
         trials = self._trials(contract)
-        for trial, outcome in zip(trials, outcomes(subject, trials, self._plan.deadline), strict=False):
+        for trial, outcome in self._outcomes(contract, subject, trials):
             found = [*against, *unpredicted(outcome.kernels, known.kernels)] if known else against
             results.append(_result(contract, trial, outcome, shapes, found))
-        if not self._emulated:
+        watched = self._watched(contract, None)
+        if watched:
+            results.append(replace(_result(contract, trials[0], watched, (), ()), case=threads.CASE))
+        if contract.collective and not self._emulated:
+            alone = "opcheck calls the op on one rank, which would wait for the others"
+            results.append(VerifyResult(contract.op, _OPCHECK, "not_run", (alone,)))
+        elif not self._emulated:
             first = next(trial for trial in trials if not contract.cases[trial.case].empty)
             results.append(self._opcheck(contract, subject, replace(first, kind="opcheck")))
         return results
 
     def _opcheck(self, contract: Contract, subject: Subject, trial: Trial) -> VerifyResult:
         outcome = next(outcomes(subject, [trial], self._plan.deadline * 3))
-        return replace(_result(contract, trial, outcome, (), ()), case="torch.library.opcheck")
+        return replace(_result(contract, trial, outcome, (), ()), case=_OPCHECK)
+
+    def _outcomes(
+        self, contract: Contract, subject: Subject, trials: Sequence[Trial]
+    ) -> Iterator[tuple[Trial, Outcome]]:
+        """Each trial with its outcome, as it comes."""
+        yield from zip(trials, outcomes(subject, trials, contract.deadline or self._plan.deadline), strict=False)
+
+    def _watched(self, contract: Contract, variant: str | None) -> Outcome | None:
+        """What a thread checker says of a collective op's protocol; None where the op has no program for it."""
+        built = self._built.get(building.Wanted(contract.op, variant, threads=True).label)
+        if built is None:
+            return None
+        if built.library is None:
+            return Outcome(not_run=f"the program with threads does not compile: {built.error}")
+        return threads.watched(built.library, contract.deadline or self._plan.deadline)
 
     def _of_library(self, contract: Contract) -> list[VerifyResult]:
         """Runs every case of a library's own op. What it does not take is not run, and what it says is the reason."""
         subject = self._library(contract)
         results = []
         trials = self._trials(contract)
-        for trial, outcome in zip(trials, outcomes(subject, trials, self._plan.deadline), strict=False):
+        for trial, outcome in self._outcomes(contract, subject, trials):
             if outcome.refused:
                 outcome = replace(outcome, refused=None, not_run=f"the library refuses: {outcome.refused}")
             results.append(_result(contract, trial, outcome, (), (), "library"))
@@ -188,8 +214,10 @@ class Verification:
         if subject is None:
             error = self._built[wanted.label].error
             return WrongVariant(contract.op, variant, what, None, None, f"it does not compile: {error}")
-        trials = self._trials(contract)
-        for trial, outcome in zip(trials, outcomes(subject, trials, self._plan.deadline), strict=False):
+        watched = self._watched(contract, variant)
+        if watched and watched.reasons:
+            return WrongVariant(contract.op, variant, what, True, threads.CASE, watched.reasons[0])
+        for trial, outcome in self._outcomes(contract, subject, self._trials(contract)):
             if outcome.not_run:
                 return WrongVariant(contract.op, variant, what, None, None, outcome.not_run)
             if outcome.refused or outcome.reasons:

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 
 from opwalker.views.verify.arrays import Array
-from opwalker.views.verify.calling import CallFailed, Parameter
+from opwalker.views.verify.calling import CallFailed, NotHere, Parameter
 from opwalker.views.verify.compare import judge
 from opwalker.views.verify.contract import Case, Contract, load, tensors
 from opwalker.views.verify.draw import Draw
+
+#: Reasons of a collective op's case that are kept: every rank has the same to say.
+_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def serve(subject: Subject, connection: Connection) -> None:
     os.dup2(quiet, 1)
     try:
         contract = load(Path(subject.folder), subject.op)
-        called = _callable(subject)
+        called = op_of(subject, contract)
     except Exception as error:
         connection.send(Outcome(not_run=f"{type(error).__name__}: {error}"))
         return
@@ -90,11 +93,18 @@ def serve(subject: Subject, connection: Connection) -> None:
         connection.send(outcome)
 
 
-def _callable(subject: Subject) -> Any:
+def op_of(subject: Subject, contract: Contract) -> Any:
+    """The op, to be called: on the device that the subject is for, on all ranks where it is a collective."""
     if subject.emulated:
         from opwalker.views.verify.on_cpu import EmulatedOp
+        from opwalker.views.verify.ranks_on_cpu import EmulatedRanks
 
-        return EmulatedOp(subject.libraries[0], subject.names[0].partition("::")[2], subject.parameters or ())
+        kind = EmulatedRanks if contract.collective else EmulatedOp
+        return kind(subject.libraries[0], subject.names[0].partition("::")[2], subject.parameters or ())
+    if contract.collective:
+        from opwalker.views.verify.ranks_on_gpu import GpuRanks
+
+        return GpuRanks(subject.libraries, subject.names)
     from opwalker.views.verify.on_gpu import GpuOp
 
     return GpuOp(subject.libraries, subject.names)
@@ -121,7 +131,11 @@ def run(contract: Contract, op: Any, trial: Trial) -> Outcome:
         from opwalker.views.verify.bench import measure
 
         return measure(contract, op, arguments)
-    return _judged(contract, op, arguments, trial.seed)
+    judged = _judged_ranks if contract.collective else _judged
+    try:
+        return judged(contract, op, arguments, trial.seed)
+    except NotHere as error:
+        return Outcome(not_run=str(error))
 
 
 def named_for(parameters: tuple[Parameter, ...], arguments: dict[str, Any], contract: Contract) -> dict[str, Any]:
@@ -159,6 +173,39 @@ def _judged(contract: Contract, op: Any, arguments: dict[str, Any], seed: int) -
     outcome.reasons = tuple(judgement.reasons)
     outcome.max_error = judgement.max_error
     outcome.kernels = called.kernels
+    return outcome
+
+
+def _judged_ranks(contract: Contract, op: Any, rounds: list[list[dict[str, Any]]], seed: int) -> Outcome:
+    """As ``_judged``, for rounds of calls on every rank; a reason names its rank, and its round."""
+    arrays = [[tensors(arguments) for arguments in ranks] for ranks in rounds]
+    outcome = Outcome(
+        dtypes={name: one.type.name for name, one in arrays[0][0].items()},
+        shapes={name: one.shape for name, one in arrays[0][0].items()},
+        tolerance=_tolerances(contract),
+    )
+    values = [[{name: one.values() for name, one in of_rank.items()} for of_rank in ranks] for ranks in arrays]
+    expected = [contract.golden(ranks) for ranks in values]
+    before = [
+        [{id(one.storage): one.storage.copy() for one in of_rank.values()} for of_rank in ranks] for ranks in arrays
+    ]
+    marked = [one.name for one in op.parameters if one.mutated]
+    try:
+        called = op(rounds, seed)
+    except CallFailed as error:
+        outcome.refused = str(error)
+        return outcome
+    reasons: list[str] = []
+    errors = []
+    for number, ranks in enumerate(arrays):
+        for rank, of_rank in enumerate(ranks):
+            returned = called[number][rank].returned
+            found = judge(contract, of_rank, before[number][rank], expected[number][rank], returned, marked)
+            reasons += [f"round {number}, rank {rank}: {reason}" for reason in found.reasons]
+            errors += [found.max_error] if found.max_error is not None else []
+    outcome.reasons = tuple(reasons[:_SHOWN])
+    outcome.max_error = max(errors, default=None)
+    outcome.kernels = tuple(dict.fromkeys(name for ranks in called for each in ranks for name in each.kernels))
     return outcome
 
 

@@ -1,7 +1,11 @@
 // What kernels call: barriers, shuffles, votes, atomics, conversions and fast forms of mathematical functions.
 #pragma once
 
+#ifdef CUDA_ON_CPU_ONE_THREAD
+inline void __syncthreads() {}
+#else
 inline void __syncthreads() { cuda_on_cpu::block.barrier(false); }
+#endif
 inline int __syncthreads_count(int vote) { return cuda_on_cpu::block.barrier(vote != 0); }
 inline int __syncthreads_or(int vote) { return __syncthreads_count(vote) > 0; }
 inline int __syncthreads_and(int vote) { return __syncthreads_count(vote == 0) == 0; }
@@ -86,6 +90,18 @@ template <typename T>
 T atomicCAS(T* at, T if_this, T then_this) {
   return cuda_on_cpu_atomic(at, [&](T old) { return old == if_this ? then_this : old; });
 }
+
+// What common/system_scope.cuh has for a GPU. Ranks are OS threads, of which there may be more than cores.
+namespace opwalker_ref {
+
+inline void store_release(uint32_t* to, uint32_t value) { __atomic_store_n(to, value, __ATOMIC_RELEASE); }
+inline uint32_t load_acquire(const uint32_t* from) {
+  cuda_on_cpu::block.pause();
+  return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+}
+inline void loiter() { usleep(20000); }
+
+}  // namespace opwalker_ref
 
 inline int __float_as_int(float x) { return cuda_on_cpu::bits_of<int>(x); }
 inline unsigned __float_as_uint(float x) { return cuda_on_cpu::bits_of<unsigned>(x); }

@@ -146,6 +146,10 @@ inline Tensor new_empty(const Tensor& like, IntHeaderOnlyArrayRef sizes, std::op
   return Tensor(sizes, type.value_or(like.scalar_type()));
 }
 
+inline Tensor empty(IntHeaderOnlyArrayRef sizes, std::optional<ScalarType> type = std::nullopt) {
+  return Tensor(sizes, type.value_or(ScalarType::Float));
+}
+
 namespace accelerator {
 struct DeviceGuard {
   explicit DeviceGuard(int32_t) {}
@@ -195,6 +199,17 @@ struct As<std::optional<T>> {
   }
 };
 
+// What a function returns, as tensors: a number is one without dimensions.
+inline void give(std::vector<Tensor>& returned, const Tensor& value) { returned.push_back(value); }
+inline void give(std::vector<Tensor>& returned, int64_t value) {
+  returned.push_back(Tensor({}, torch::headeronly::ScalarType::Long));
+  std::memcpy(returned.back().data_ptr(), &value, sizeof(value));
+}
+template <typename... Part>
+void give(std::vector<Tensor>& returned, const std::tuple<Part...>& values) {
+  std::apply([&](const auto&... each) { (give(returned, each), ...); }, values);
+}
+
 using Call = void (*)(const Value* arguments, std::vector<Tensor>& returned);
 
 template <auto kFunction>
@@ -213,7 +228,7 @@ struct Boxed<kFunction> {
     if constexpr (std::is_void_v<Result>) {
       std::apply(kFunction, values);
     } else {
-      returned.push_back(std::apply(kFunction, values));
+      give(returned, std::apply(kFunction, values));
     }
   }
 };
@@ -229,16 +244,13 @@ inline std::map<std::string, Registered>& registered() {
 }
 
 struct Library {
-  bool cuda;
   void def(const char*) {}
-  void impl(const char* name, Registered op) {
-    if (cuda) registered()[name] = op;
-  }
+  void impl(const char* name, Registered op) { registered()[name] = op; }
 };
 
 struct Registration {
-  Registration(const char* key, void (*fill)(Library&)) {
-    Library library{std::string(key) == "CUDA"};
+  explicit Registration(void (*fill)(Library&)) {
+    Library library;
     fill(library);
   }
 };
@@ -252,14 +264,14 @@ inline std::vector<Tensor>& kept() {
 
 #define TORCH_BOX(FUNCTION) \
   ::cuda_on_cpu::Registered{&::cuda_on_cpu::Boxed<(FUNCTION)>::call, ::cuda_on_cpu::Boxed<(FUNCTION)>::kArguments}
-#define CUDA_ON_CPU_REGISTRATION(KEY, NAME, LIBRARY)                              \
-  static void NAME(::cuda_on_cpu::Library&);                                      \
-  static const ::cuda_on_cpu::Registration NAME##_registration(KEY, &NAME);       \
+#define CUDA_ON_CPU_REGISTRATION(NAME, LIBRARY)                        \
+  static void NAME(::cuda_on_cpu::Library&);                           \
+  static const ::cuda_on_cpu::Registration NAME##_registration(&NAME); \
   static void NAME(::cuda_on_cpu::Library& LIBRARY)
 #define STABLE_TORCH_LIBRARY_FRAGMENT(NAMESPACE, LIBRARY) \
-  CUDA_ON_CPU_REGISTRATION("", cuda_on_cpu_fragment_##NAMESPACE, LIBRARY)
+  CUDA_ON_CPU_REGISTRATION(cuda_on_cpu_fragment_##NAMESPACE, LIBRARY)
 #define STABLE_TORCH_LIBRARY_IMPL(NAMESPACE, KEY, LIBRARY) \
-  CUDA_ON_CPU_REGISTRATION(#KEY, cuda_on_cpu_impl_##NAMESPACE##_##KEY, LIBRARY)
+  CUDA_ON_CPU_REGISTRATION(cuda_on_cpu_impl_##NAMESPACE##_##KEY, LIBRARY)
 
 // Calls an op. 0: done, and `returned` describes what came back until the next call; 1: `said` holds the error. `kernels`
 // gets the names of the kernels launched, one a line.

@@ -19,6 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include <sched.h>
+#include <unistd.h>
+
 #define __global__
 #define __device__
 #define __host__
