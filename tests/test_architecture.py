@@ -56,7 +56,19 @@ FENCED = {
 }
 
 #: What a start of the program must not import: each costs as much as a warm walk has to spare.
-LAZY = ("elftools", "jinja2", "lark", "networkx", "pydantic", "pypi_simple", "requests", "rich", "torch", "tree_sitter")
+LAZY = (
+    "clang",
+    "elftools",
+    "jinja2",
+    "lark",
+    "networkx",
+    "pydantic",
+    "pypi_simple",
+    "requests",
+    "rich",
+    "torch",
+    "tree_sitter",
+)
 
 #: Hosts that an address may have: this machine's own, those that can never exist, and publishers of texts and formats.
 HOSTS = r"(?:127\.0\.0\.1|me:|[\w.-]+\.invalid\b|json-schema\.org/|www\.apache\.org/|www\.w3\.org/)"
