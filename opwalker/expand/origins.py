@@ -34,6 +34,7 @@ _PLAIN = r"(?:typename\s+)?(?:decltype\s*\(\s*)?{0}(?:\s*\))?(?:(?:::|\.)(?:valu
 _DATA = re.compile(r"\bdata(?:_ptr)?\s*<|_data_ptr\s*<")
 _CAST = re.compile(r"(?:reinterpret|static|const)_cast\s*<")
 _BRANCHES = ("case", "if", "else")
+_NO_TEST = ("true", "false", "1", "0", "!(true)", "!(false)", "!(0)", "!(1)")
 
 
 class Origins:
@@ -248,10 +249,15 @@ class Origins:
             if around.kind not in _BRANCHES or (around.condition is None and around.kind != "case"):
                 continue
             made_by = owner(body, switch_of(body, around) if around.kind == "case" else around)
+            if _tests(body, around, offset):
+                # The branch tests the very value that is passed on: `LAUNCH(4)` makes `if (n == 4) k<4>`.
+                made, ours = ([(made_by, around)], []) if made_by is not None else ([], [around])
+                break
             if made_by is None:
                 ours.append(around)
             elif made_by in here:
                 made.append((made_by, around))
+        ours = [one for one in ours if one.kind == "case" or _case(body, one) not in _NO_TEST]
         if made:
             number, around = _telling(made, lambda pair: _case(body, pair[1]), text)
             entry = body.expanded.expansions[number - 1]
@@ -269,6 +275,17 @@ class Origins:
             tested = body.written(switch.condition)
             return Origin("switch", tested, *body.origin(switch.start), _case(body, inner))
         return Origin("branch", text, *body.origin(offset), _case(body, inner))
+
+
+def _tests(body: Body, block: Block, offset: int) -> bool:
+    """Whether a branch tests the token that stands at an offset: a macro's argument that it uses twice."""
+    if block.condition is None or block.kind == "else":
+        return False
+    expanded = body.expanded
+    token = expanded.tokens[expanded.token_at(offset)]
+    first, last = expanded.token_at(block.condition[0]), expanded.token_at(block.condition[1] - 1)
+    tested = (expanded.tokens[number] for number in range(first, last + 1))
+    return any(t.pos == token.pos and t.text == token.text and t.expansion == token.expansion for t in tested)
 
 
 def _telling(branches: list[T], condition: Callable[[T], str], text: str) -> T:

@@ -19,6 +19,8 @@ DISPATCH = """#define PICK_WIDTH(N, NAME, ...) \\
   AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE(at::ScalarType::Float, __VA_ARGS__) \\
                                  AT_DISPATCH_CASE(at::ScalarType::Half, __VA_ARGS__))
 #define LAUNCH(W) k<W, 7><<<1, 2>>>(a)
+#define IF(W) else if (n == W) { k<W><<<1, 2>>>(a); }
+#define LABEL(W) case W: { if (ok) { k<W><<<1, 2>>>(a); } break; }
 #define BY_KIND(S, FN) if (S == "a") { FN(3, 4); } else { FN(5, 6); }
 #define FN_BODY(X, Y) k<X, Y><<<1, 2>>>(a)
 """
@@ -61,6 +63,16 @@ CASES = {
         [("3", "macro", "BY_KIND", 3, 's == "a"'), ("5", "macro", "BY_KIND", 3, '!(s == "a")')],
     ),
     "written where the macro is used": ("LAUNCH(8);", 0, [("8", "argument", "8", 3, None)]),
+    "an argument that the macro tests": (
+        "if (false) {} IF(4) IF(8) else { other(); }",
+        0,
+        [("4", "macro", "IF", 3, "n == 4"), ("8", "macro", "IF", 3, "n == 8")],
+    ),
+    "a label that is the argument": (
+        "switch (n) {\n LABEL(4)\n LABEL(1)\n}",
+        0,
+        [("4", "switch", "n", 3, "4"), ("1", "switch", "n", 3, "1")],
+    ),
     "written in the macro": ("LAUNCH(8);", 1, [("7", "argument", "7", 13, None)]),
     "a switch of the function": (
         "switch (n) {\n case 4: k<4><<<1, 2>>>(a); break;\n case 8: LAUNCH(8); break;\n}",
