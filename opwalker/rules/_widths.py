@@ -19,6 +19,10 @@ _BUILTIN = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]\b
 _OTHER = re.compile(r"\b(?:float|double|half|bool|char|void)\b|\*")
 
 
+#: Names of numbers that stay small, whatever the load.
+_FEW = re.compile(r"(?i)head|expert|layer|lane|warp|chunk|part|split|rank|stage|group_idx|vec|tile|cta_n|_n\Z|tid")
+
+
 class Widths:
     """The widths of one routine's values."""
 
@@ -94,13 +98,13 @@ class Widths:
         return self.of_type(found) if found else None
 
     def narrow_product(self, expr: Expr) -> Expr | None:
-        """A multiplication in an expression that is formed in 32 bits of values that may be large: a block's number or
-        a size by a size. Products of thread numbers and constants are small."""
+        """A multiplication in an expression that is formed in 32 bits of a block's number and a size. Products of
+        thread numbers and constants are small, and so are those of a head's or an expert's number."""
         for one in walk(expr):
             if one.kind == "binary" and one.text == "*" and self.of(one) == 32:
                 left, right = one.parts
                 sized = sum(self._is_sized(side) for side in (left, right))
-                if sized == 2:
+                if sized == 2 and self._counts_blocks(one):
                     return one
         return None
 
@@ -115,6 +119,19 @@ class Widths:
                     return True
             if one.kind == "name" and self._grows(one.text):
                 return True
+        return False
+
+    def _counts_blocks(self, expr: Expr, depth: int = 0) -> bool:
+        """Whether the number of a block, which grows with the load, is in an expression."""
+        for one in walk(expr):
+            text = _spelt(one)
+            if re.fullmatch(r"blockIdx\s*\.\s*[xyz]", text):
+                return True
+            if one.kind == "name" and not _FEW.search(one.text) and one.text in self._values and depth < 5:
+                value = self._values[one.text]
+                if "blockIdx" in value or re.search(r"[A-Za-z_]", value):
+                    if self._counts_blocks(parse_expression(value), depth + 1):
+                        return True
         return False
 
     def _grows(self, name: str, depth: int = 0) -> bool:
