@@ -99,7 +99,8 @@ class Kernel:
     """A ``__global__`` function and what its body says. ``file`` holds for every ``line`` in it.
 
     ``work`` says what a block and a thread handle, ``layouts`` how documented tensors are addressed, ``assembly`` holds
-    the inline assembly of the kernel and of the device functions that it calls, decoded.
+    the inline assembly of the kernel and of the device functions that it calls, decoded. ``kind`` is ``device`` where a
+    device function is walked by itself.
     """
 
     name: str
@@ -124,3 +125,4 @@ class Kernel:
     reductions: tuple[ReductionFact, ...] = ()
     calls: tuple[DeviceCall, ...] = ()
     assembly: tuple[AsmFact, ...] = ()
+    kind: str = "kernel"

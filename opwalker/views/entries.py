@@ -47,13 +47,14 @@ class EntryView:
         found = self._definitions(wanted, within)
         kernels = [c for c in found if "global" in c.function.flags]
         hosts = [c for c in found if c not in kernels]
+        device = [c for c in hosts if not is_host(self._workbench, c.path, c.function)]
         if hosts and all(c.function.scope[-1:] == (c.function.name,) for c in hosts):
             # A name that only constructors have is the class's.
             return self._class(wanted if wanted[-2:-1] != wanted[-1:] else wanted[:-1], within)
         if hosts:
             first = hosts[0].function
             entry = Entry("function", first.qualified_name, hosts[0].path, first.line, first.end_line)
-            return self._walk(entry, hosts, kernels)
+            return self._walk(entry, [c for c in hosts if c not in device], [*kernels, *device])
         if kernels:
             return self._kernel(kernels)
         return self._class(wanted, within)

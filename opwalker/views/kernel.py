@@ -75,6 +75,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         vectors=vectors_of(values),
         reductions=reductions_of(reading),
         calls=calls_of(reading),
+        kind="kernel" if "global" in function.flags else "device",
         assembly=tuple(fact for one in reading.all() for fact in one.assembly),
     )
 

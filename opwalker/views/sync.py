@@ -110,7 +110,7 @@ class SyncReader:
             return None
         begin = max((e.start for e in events[:number] if e.kind in _BARRIERS), default=0)
         end = min((e.start for e in events[number + 1 :] if e.kind in _BARRIERS), default=len(body.expanded.text))
-        without = self._flags_of(events)
+        without = self._flags_of(body, events)
         if event.scope in ("gpu", "system"):
             without |= shared_names(body)  # nobody beyond the block sees it
         before = touched(body, begin, event.start, without, types)
@@ -142,9 +142,10 @@ class SyncReader:
         return " · ".join(out) or None
 
     @staticmethod
-    def _flags_of(events: Sequence[Event]) -> frozenset[str]:
+    def _flags_of(body: Body, events: Sequence[Event]) -> frozenset[str]:
         """Variables that flags are reached through: they are no data. Those that are passed to flag barriers too."""
-        roots = {root_of(e.address) for e in events if e.address is not None}
+        held = [e for e in events if e.address is not None]
+        roots = {root for e in held for root in (root_of(e.address), root_of(opened(body, e.address, e.start)))}
         for event in events:
             if event.kind == "flag_barrier":
                 roots |= {

@@ -190,3 +190,11 @@ def test_groups_references_and_volatile_accesses() -> None:
 def test_a_walk_without_any_says_nothing() -> None:
     found = EntryView(tree({"a.cu": "__global__ void k(int* n) { n[0] = 1; }\n"}), SOURCE).walk("k")
     assert (found.synchronisation, found.flags) == ((), ())
+
+
+def test_a_device_function_by_itself_has_them_too() -> None:
+    found = EntryView(tree({"a.cu": FLAGS}), SOURCE).walk("mini::meet")
+    assert (found.entry.kind, found.entry.name) == ("function", "mini::meet")
+    ((kernel,),) = [one.kernels for one in found.implementations]
+    assert (kernel.name, kernel.kind) == ("mini::meet", "device")
+    assert {"release_store", "acquire_load", "volatile_store", "barrier"} <= {p.kind for p in found.synchronisation}

@@ -13,7 +13,7 @@ from opwalker.serve.render.words import at, line_mark, place, titled, under
 def kernel_step(kernel: Kernel) -> Step:
     """A kernel: template parameters, parameters with shapes, launch bounds, and what its threads share."""
     title = titled(
-        (("Kernel ", "step"), (kernel.name, "name")),
+        (("Kernel " if kernel.kind == "kernel" else "Device function ", "step"), (kernel.name, "name")),
         (place(kernel.file, kernel.line, kernel.end_line),),
         under(kernel.condition),
     )

@@ -129,7 +129,7 @@ def _implementation(one: Implementation, number: int, total: int, op: Op | None,
     steps += [device.launch_step(group[0], reading, group[1:]) for group in alike(one.launches)]
     steps += [kernel_step(one_kernel) for one_kernel in one.kernels]
     steps += [device.terminal_step(end) for end in one.terminals]
-    if not one.launches and not one.terminals:
+    if not one.launches and not one.terminals and (one.host is not None or not one.kernels):
         steps.append(Step((("No launch and no other end was found", "warn"), ("; the gaps say why", "quiet"))))
     return Section(heading, steps=tuple(steps))
 
