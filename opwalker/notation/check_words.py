@@ -298,6 +298,14 @@ def _same(left: Expr, right: Expr) -> str | None:
         ):
             if one[1] in methods:
                 return f"{pair} {words}"
+    kinds = [_device_field(side) for side in (left, right)]
+    if kinds[0] and kinds[1] and kinds[0][1] == kinds[1][1]:
+        what = "kind of device" if kinds[0][1] == "device_type" else "device number"
+        return f"{kinds[0][0]} and {kinds[1][0]} have the same {what}"
+    if kinds[0] and kinds[0][1] == "device_type" and right.kind == "name":
+        for pattern, place in ((_GPU, "GPU"), (_CPU, "CPU")):
+            if pattern.match(right.text):
+                return f"{kinds[0][0]} is on the {place}"
     if one and (one[1] == "device_type" or (one[1] == "type" and one[0].endswith("device()"))):
         subject = re.sub(r"(?:\.|->)device\(\)\Z", "", one[0])
         for pattern, place in ((_GPU, "GPU"), (_CPU, "CPU")):
@@ -310,6 +318,14 @@ def _same(left: Expr, right: Expr) -> str | None:
     if one and one[1] in _SHAPE and not one[2] and (extents := extents_of(right)) is not None:
         return f"{one[0]} has shape [{', '.join(_value(e) for e in extents)}]"
     return None
+
+
+def _device_field(expr: Expr) -> tuple[str, str] | None:
+    """``(tensor, field)`` of ``x.device().device_type`` and ``x.device().device_id``; None for anything else."""
+    if expr.kind != "member" or expr.simple not in ("device_type", "device_id"):
+        return None
+    told = asked(expr.parts[0])
+    return (told[0], expr.simple) if told and told[1] == "device" else None
 
 
 def _unequal(left: Expr, right: Expr) -> str:

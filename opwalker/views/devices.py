@@ -38,6 +38,8 @@ class _Reader:
             return None
         if expr.kind == "name" and expr.text in found.kept:
             return self.words(parse_expression(found.kept[expr.text]), depth + 1)
+        if expr.kind == "member" and expr.simple == "device_id":
+            return self.words(expr.parts[0], depth + 1)
         if expr.kind == "cast" or (expr.kind == "unary" and expr.text == "*"):
             return self.words(expr.parts[0], depth + 1)
         if expr.kind == "ternary":

@@ -24,6 +24,7 @@ def host(code: str) -> Host:
             "auto d = x.is_cuda() ? x.device() : y.device(); DeviceGuard guard(d.index());",
             "the device of x where x is on the GPU, else the device of y",
         ),
+        ("ffi::CUDADeviceGuard guard(x.device().device_id);", "the device of x"),
         ("DeviceGuard guard(index);", None),
     ],
 )
