@@ -7,6 +7,7 @@ and of those that check something for one of them, where their bodies say anythi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
@@ -74,7 +75,7 @@ def leading(reach: Reach, way: Way) -> set[tuple[str, int]]:
     for path, function, _ in reach.functions:
         key = (path, function.offset)
         names[key] = function.name
-        calls[key] = {call.simple for call in way.body_of(path, function).facts.calls}
+        calls[key] = set(_mentioned(way.body_of(path, function)))
         if function.qualified_name in known:
             led.add(key)
     while True:
@@ -83,6 +84,16 @@ def leading(reach: Reach, way: Way) -> set[tuple[str, int]]:
         if not more:
             return led
         led |= more
+
+
+def _mentioned(body: Body) -> Iterator[str]:
+    """Names of what a body calls or passes on, which whoever gets it may call."""
+    for call in body.facts.calls:
+        yield call.simple
+        for span in call.arguments:
+            text = body.text(span)
+            if re.fullmatch(r"&?\s*(?:::)?[\w:]+(?:<.*>)?", text):
+                yield re.sub(r"<.*", "", text, flags=re.DOTALL).rsplit("::", 1)[-1].lstrip("& ")
 
 
 def _ways(reach: Reach) -> list[tuple[PathStep, ...]]:

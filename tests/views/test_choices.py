@@ -178,6 +178,17 @@ void two(float* a) { last(a); }
     assert [row.values for row in found.rows] == [("one",), ("two",)]
 
 
+def test_a_choice_of_functions_that_are_passed_on() -> None:
+    head = """void one_kernel(float* a) { k<float><<<1, 2>>>(a); }
+void two_kernel(float* a) { k<float><<<1, 3>>>(a); }
+template <typename F> void relay(float* a, F run) { run(a); }
+void one(float* a) { relay(a, one_kernel); }
+void two(float* a) { relay(a, two_kernel); }
+"""
+    found = choice("if (wide) { one(a); } else { two(a); }", head)
+    assert [row.values for row in found.rows] == [("one",), ("two",)]
+
+
 # -- functions on the way -------------------------------------------------------------------------------------
 
 
