@@ -339,7 +339,8 @@ def _unequal(left: Expr, right: Expr) -> str:
     of = _typed(left)
     if of is not None and scalar_type(right):
         return f"{of} is not of type {scalar_type(right)}"
-    return f"{_value(left)} {'is not' if _constant(right) else 'differs from'} {_value(right)}"
+    word = "is not" if _constant(right) else "differs from"
+    return f"{_value(left)} {word} {scalar_type(right) or _value(right)}"
 
 
 def _place(dimension: int) -> str:

@@ -7,6 +7,7 @@ conditions, shared memory opt-ins, launch attributes. An extent that could not b
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from opwalker.expand.bodies import Body
@@ -51,7 +52,7 @@ def configuration(way: Way, site: LaunchSite, macros: frozenset[str] = frozenset
     out["conditions"] = _conditions(values.body, site, macros)
     out["shared_opt_in"] = _opt_ins(values.body, site)
     if "KernelEx" in site.style or site.style.endswith(("cooperative", "cuLaunchKernel")):
-        out["attributes"] = _attributes(values.body)
+        out["attributes"] = _attributes(values.body, site)
     return out
 
 
@@ -215,15 +216,32 @@ def _opt_ins(body: Body, site: LaunchSite) -> tuple[LaunchAttribute, ...]:
     return tuple(out)
 
 
-def _attributes(body: Body) -> tuple[LaunchAttribute, ...]:
-    """The attributes that the launching function sets: ``attrs[0].id = …; attrs[0].val.x = …``."""
+def _attributes(body: Body, site: LaunchSite) -> tuple[LaunchAttribute, ...]:
+    """The attributes that are set for a launch: ``attrs[0].id = …; attrs[0].val.x = …`` behind the declaration of
+    ``attrs`` that holds at the launch. Copies of one launch have the conditions that are common to them."""
     branches = Branches(body)
+    found = _attributes_before(body, branches, site.at)
+    for at in site.copies:
+        others = {(one.id, one.value): one for one in _attributes_before(body, branches, at)}
+        found = [
+            replace(one, under=tuple(u for u in one.under if u in others[one.id, one.value].under))
+            for one in found
+            if (one.id, one.value) in others
+        ]
+    return tuple(found)
+
+
+def _attributes_before(body: Body, branches: Branches, at: int) -> list[LaunchAttribute]:
     ids: dict[str, list[tuple[str, int, int]]] = {}
     values: dict[str, list[str]] = {}
     for assign in body.facts.assigns:
         match = _ATTRIBUTE.match(assign.target)
-        if match is None:
+        if match is None or assign.start > at:
             continue
+        root = re.match(r"\w+", match[1])
+        declared = [f.start for f in body.locals.get(root.group(), ()) if f.start < at] if root else []
+        if declared and assign.start < max(declared):
+            continue  # of another variable of the name
         text = body.written(assign.value)
         if match[2] == "id":
             if "Attribute" in text or "ATTRIBUTE" in text:
@@ -237,4 +255,4 @@ def _attributes(body: Body) -> tuple[LaunchAttribute, ...]:
             # Where one slot is filled twice (branches), which value goes with which is not told apart.
             value = ", ".join(values.get(base, ())) if len(found) == 1 else None
             out.append(LaunchAttribute(text, value or None, body.use_line(start), _under(branches, block)))
-    return tuple(out)
+    return out

@@ -23,6 +23,8 @@ from opwalker.views.value_facts import NOTHING_KNOWN, Call, Found, Known, is_siz
 
 #: Expressions larger than this stay names: a reader gains nothing.
 MAX_NODES = 48
+#: Calls larger than this stay names as well: what a function of the project makes of sizes is a size of its own.
+MAX_CALL = 14
 #: How far one name leads to others, and how many names one body's values may ask for in all.
 MAX_STEPS = 24
 MAX_LOOKUPS = 3000
@@ -165,7 +167,13 @@ class Values:
     def _kept(self, text: str, value: Expr, found: Found) -> Expr:
         """The name itself where it holds a size or a value too large to show, otherwise the value."""
         shown = print_expression(value)
-        if is_size(value) or value.kind == "ternary" or sum(1 for _ in walk(value)) > MAX_NODES or value.kind == "raw":
+        if (
+            is_size(value)
+            or value.kind == "ternary"
+            or _is_long_call(value)
+            or sum(1 for _ in walk(value)) > MAX_NODES
+            or value.kind == "raw"
+        ):
             if found.keep(text, shown):
                 return named(text)
         return value
@@ -357,3 +365,10 @@ class Values:
                 if full[span[0] : span[1]] == text and self._known.takes_reference(call.simple, position):
                     return False
         return True
+
+
+def _is_long_call(expr: Expr) -> bool:
+    """Whether a value is what a function of the project makes of much."""
+    if expr.kind != "call" or expr.parts[0].simple in ("min", "max"):
+        return False
+    return sum(1 for _ in walk(expr)) > MAX_CALL

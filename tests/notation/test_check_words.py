@@ -55,6 +55,7 @@ from opwalker.notation.tensor_expression import dimension_of, rank_of, stride_of
         ("n != 1 && n != 2 && n != 4", "n is none of 1, 2 and 4"),
         ("t == u || t == at::ScalarType::Float", "t equals u or Float"),
         ("a != b", "a differs from b"),
+        ("kind != at::ScalarType::Char", "kind is not Char"),
         ("x.dim() == 2 && n % 8 == 0", "x has 2 dimensions and n is divisible by 8"),
         ("a.dim() == 2 && b.dim() == 2 && c.dim() == 2", "a, b and c have 2 dimensions"),
         (

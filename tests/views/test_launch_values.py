@@ -131,6 +131,21 @@ def test_a_configuration_object_with_its_attributes() -> None:
     assert not found.cooperative
 
 
+def test_attributes_are_those_of_the_launch_and_not_of_another_one() -> None:
+    head = """#define GO(N) do { \\
+  cudaLaunchConfig_t config = {n, 32, 0, 0}; \\
+  cudaLaunchAttribute attrs[1]; \\
+  attrs[0].id = cudaLaunchAttributeClusterDimension; \\
+  attrs[0].val.clusterDim.x = N; \\
+  config.attrs = attrs; \\
+  cudaLaunchKernelEx(&config, k, a); } while (0)
+"""
+    text = f"{KERNEL}{head}void f(int n) {{\nGO(2);\nGO(4);\n}}\n"
+    walk = walk_of(text + 'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n', "ns::f")
+    values = [[one.value for one in found.attributes] for found in walk.implementations[0].launches]
+    assert values == [["clusterDim.x = 2"], ["clusterDim.x = 4"]]
+
+
 def test_more_shared_memory_is_asked_for_where_the_launch_is() -> None:
     code = """int smem = n * 4;
     switch (n) {

@@ -103,6 +103,7 @@ def _named(fact: NamedValue) -> Row:
 
 
 def _attribute(fact: LaunchAttribute) -> Row:
-    value: Spans = ((" = ", "quiet"), (fact.value, "")) if fact.value else ()
+    joint = "  " if fact.value and "=" in fact.value else " = "
+    value: Spans = ((joint, "quiet"), (fact.value, "")) if fact.value else ()
     under: Spans = ((f"where {both(fact.under)}", "quiet"),) if fact.under else ()
     return Row((line_mark(fact.line), ((fact.id, "name"), *value), under))
