@@ -10,6 +10,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int | None, str], None] | None
 Say = Callable[[str], None] | None
 T = TypeVar("T")
+
+#: How deep this program's own calls may nest. Bounds on the source count calls and definitions that stand one inside
+#: the other; reading one of them takes a dozen calls here, and Python's default of 1,000 is less than the bounds allow.
+STACK = 10_000
 
 #: Stands for the contents of all files but Python's, of which those count that say how something is built.
 NATIVE = ("py_builds",)
@@ -340,6 +345,7 @@ def asked(options: Options, progress: Progress, say: Say, answer: Callable[[Sess
     """The answer of a session; of a second one where the store was found damaged, dropped, and made anew meanwhile."""
     from opwalker.link.store import StoreRebuilt
 
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), STACK))
     try:
         with contextlib.closing(Session(options, progress, say)) as session:
             return answer(session)
