@@ -149,6 +149,13 @@ class ClassReading:
         """The environment inside a class."""
         return self.elsewhere(place.path, (*place.made.scope, place.made.name), dict(place.bound), place.type)
 
+    def standing_before(self, place: Place):
+        """The environment in which the bases of a class are named: its template's parameters, and what is around it.
+
+        The class is not complete there: no name is looked for in the very bases that it helps to name.
+        """
+        return self.elsewhere(place.path, place.made.scope, dict(place.bound), outer_of(place.type) or None)
+
     def _inside(self, place: Place, member: str) -> Term | None:
         path, made = place.path, place.made
         facts = self.tools.index.facts(path)
@@ -185,15 +192,16 @@ class ClassReading:
         for inner in facts.classes:
             if own(inner) and inner.template is None and inner.specialisation is None:
                 return TypeTerm(f"{place.type}::{name}")
-        return self._inherited(place, inside, member)
+        return self._inherited(place, member)
 
-    def _inherited(self, place: Place, inside, member: str) -> Term | None:
+    def _inherited(self, place: Place, member: str) -> Term | None:
         """A member of a base class. Raises Unknown where a base that may have it is not known."""
         reason: Unknown | None = None
+        before = self.standing_before(place)
         for base in place.made.bases:
             try:
-                for text, scope in inside.parts(base):
-                    found = inside.try_member(scope.type(text), member)
+                for text, scope in before.parts(base):
+                    found = before.try_member(scope.type(text), member)
                     if found is not None:
                         return found
             except Unknown as unknown:
@@ -220,10 +228,10 @@ class ClassReading:
             found = self._member_template(place, simple, parts, member)
             if found is not None:
                 return found
-            inside = self.standing_in(place)
+            before = self.standing_before(place)
             for base in place.made.bases:
                 try:
-                    found = inside._inner_of(inside.type(base).text, simple, parts, member)
+                    found = before._inner_of(before.type(base).text, simple, parts, member)
                 except Unknown:
                     continue
                 if found is not None:

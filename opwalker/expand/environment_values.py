@@ -181,8 +181,9 @@ class ValueTypes:
         for variable in self.tools.index.facts(place.path).variables:
             if variable.name == name and place.made.body_start < variable.offset < place.made.body_end:
                 return inside.type(variable.type)
+        before = self.standing_before(place)
         for base in place.made.bases:
-            found = inside.type(base)
+            found = before.type(base)
             try:
                 return self._member_type(found, name)
             except Unknown:
@@ -224,9 +225,10 @@ class ValueTypes:
             if function.name == name and place.made.body_start < function.offset < place.made.body_end:
                 if count is None or count <= len(function.parameters):
                     yield function, inside
+        before = self.standing_before(place)
         for base in place.made.bases:
             try:
-                found = inside.type(base).text
+                found = before.type(base).text
             except Unknown:
                 continue
             yield from self.methods(found, name, count)

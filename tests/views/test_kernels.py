@@ -65,3 +65,31 @@ def test_without_instantiations_a_launch_counts_wherever_it_stands(scale_kernel:
     """An include that cannot be found must not lose what is launched."""
     found = scale_kernel(ops_cu=LAUNCHED.format(header="kernels.cuh"))
     assert found.instances == ("float, 4", "float, 8")
+
+
+BASES = """
+#include <torch/library.h>
+namespace detail {
+template <class T> std::bool_constant<(T::size >= 0)> has_size(T*);
+std::false_type has_size(...);
+}
+template <class T> struct sized : decltype(detail::has_size((T*)0)) {};
+template <class T> struct Base { static constexpr int width = 4; };
+template <class T> struct Wide : Base<T> {};
+template <typename T, int N> __global__ void scale_kernel(T* rows) {}
+void scale(at::Tensor& rows) {
+  scale_kernel<float, Wide<float>::width><<<1, 32>>>(rows.data_ptr<float>());
+  if (sized<float>::value) {
+    scale_kernel<float, sized<float>::width><<<1, 32>>>(rows.data_ptr<float>());
+  }
+}
+TORCH_LIBRARY(rowkit, m) { m.def("scale(Tensor! rows) -> ()", &scale); }
+"""
+
+
+def test_a_base_is_named_from_outside_its_class(library: Callable[[Mapping[str, str]], Path], tmp_path: Path) -> None:
+    """A base that is worked out from a call comes to an end, and what it does not tell is not claimed."""
+    options = pipeline.Options(source=str(library({"ops.cu": BASES})), cache=tmp_path / "cache", jobs=1)
+    (kernel,) = pipeline.kernels(options).kernels
+    assert kernel.instances == ("float, 4",)
+    assert not kernel.complete
