@@ -92,10 +92,21 @@ def walk(options: Options, name: str, *, clang: bool = False, progress: Progress
     """The walk of one op, file, function, class or kernel; with ``clang``, what a compiler says of it beside it."""
 
     def answer(session: Session) -> Walk:
-        found = session.kept(f"walk:{name}", Walk, lambda: _walk(session, name))
+        found = _kept_walk(session, name)
         return _with_clang(session, found) if clang else found
 
     return asked(options, progress, say, answer)
+
+
+def _kept_walk(session: Session, name: str) -> Walk:
+    """A walk, made once for a source, and the reference kernel that has the same contract."""
+    found = session.kept(f"walk:{name}", Walk, lambda: _walk(session, name))
+    if found.op is None:
+        return found
+    from opwalker import resources
+    from opwalker.views.reference import reference_kernel
+
+    return replace(found, reference_kernel=reference_kernel(resources.folder("reference_kernels"), found.op))
 
 
 def _with_clang(session: Session, found: Walk) -> Walk:
@@ -204,14 +215,19 @@ def notes(
 
 
 def _notes(session: Session, names: Sequence[str], everything: bool, take: Callable[[Note, Text], None]) -> SourceInfo:
+    from opwalker import resources
+    from opwalker.source.cache import cache_root
+    from opwalker.views.confirmed import confirmations
     from opwalker.views.notes.note import note_of
 
+    folder, cache = resources.folder("reference_kernels"), session.options.cache or cache_root()
     chosen = [*names, *((op.name for op in session.ops().ops) if everything else ())]
     for number, name in enumerate(dict.fromkeys(chosen)):
         if session.progress:
             session.progress(number, len(chosen), name)
-        found = session.kept(f"walk:{name}", Walk, functools.partial(_walk, session, name))
-        take(note_of(found, session.options.build), session.text)
+        found = _kept_walk(session, name)
+        confirmed = confirmations(folder, cache, found.reference_kernel) if found.reference_kernel else ()
+        take(note_of(found, session.options.build, confirmed), session.text)
     return session.source
 
 
@@ -275,18 +291,21 @@ def verify(options: Options, plan: Plan, *, progress: Progress = None, say: Say 
     """Reference kernels built, run and judged; against a source's documented shapes where the options name one."""
     from opwalker import resources
     from opwalker.source.cache import cache_root
+    from opwalker.views.confirmed import note_confirmed
     from opwalker.views.verify.run import Verification
 
-    folder = resources.folder("reference_kernels")
+    folder, cache = resources.folder("reference_kernels"), options.cache or cache_root()
     told = (lambda stage, done, total: progress(done, total, stage)) if progress else (lambda *_: None)
-    verification = Verification(folder, options.cache or cache_root(), plan, told)
+    verification = Verification(folder, cache, plan, told)
     own = replace(options, source=str(folder), build="cuda", defines=(), archs=())
     known = asked(own, None, say, lambda session: _known(session, verification.names()))
     if options.source is not None:
         theirs = replace(options, archs=())
         compared = asked(theirs, progress, say, lambda session: _known(session, verification.names(), kernels=False))
         known = {op: replace(one, compared=compared[op].walk if op in compared else None) for op, one in known.items()}
-    return verification.run(known)
+    report = verification.run(known)
+    note_confirmed(folder, cache, report)
+    return report
 
 
 def _known(session: Session, names: Mapping[str, tuple[str, ...]], *, kernels: bool = True) -> dict[str, Known]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from opwalker.views.verify.contract import TensorArgument, Tolerance, case
 
-NAMES = ("_C::merge_attn_states", "sgl_kernel::merge_state_v2")
+NAMES = ("_C::merge_attn_states",)
 
 OUTPUT = "[num_tokens, num_heads, head_size]"
 LSE = "[num_heads, num_tokens]"

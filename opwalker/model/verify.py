@@ -66,6 +66,19 @@ class WrongVariant:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirmation:
+    """That a reference kernel held in every case: where, when (a date, UTC), how many cases, and how many of its wrong
+    variants were refuted. ``digest`` is of the text that was confirmed."""
+
+    op: str
+    device: Device
+    date: str
+    cases: int
+    wrong_refuted: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class VerifyReport:
     """Everything that was run. ``built`` are the libraries made, by name, for a run that only builds; ``notes`` what a
     reader must know (a library's own code was run, say)."""

@@ -30,6 +30,7 @@ def walk_page(walk: Walk, reading: Reading) -> Page:
             *ownership_section(walk.ownership, walk.entry is not None and walk.entry.kind == "file"),
             *sync_sections(walk.synchronisation, walk.flags),
             *_patterns(walk),
+            *_reference(walk),
             *(_fakes(walk.op) if walk.op else ()),
             *clang_section(walk.clang),
             *gaps_section(walk.gaps),
@@ -156,9 +157,15 @@ def _registered(one: Implementation, op: Op) -> OpImpl | None:
 
 def _patterns(walk: Walk) -> tuple[Section, ...]:
     rows = [Row((((ref.id, "name"),), (place(ref.file, ref.line),))) for ref in walk.patterns]
-    if walk.reference_kernel:
-        rows.append(Row(((("reference kernel", "label"),), ((walk.reference_kernel, "name"),))))
     return (Section((("Patterns", "heading"),), rows=tuple(rows)),) if rows else ()
+
+
+def _reference(walk: Walk) -> tuple[Section, ...]:
+    if not walk.reference_kernel:
+        return ()
+    run = f"opwalker verify {walk.reference_kernel}"
+    row = Row((((walk.reference_kernel, "name"),), ((run, ""),), (("builds and runs it", "quiet"),)))
+    return (Section((("Reference kernel", "heading"),), rows=(row,)),)
 
 
 def _fakes(op: Op) -> tuple[Section, ...]:

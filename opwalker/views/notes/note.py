@@ -6,7 +6,10 @@ synchronisation points → dispatch, launch, computation → open questions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opwalker.model.notes import Block, Note, NoteSection, Statements
+from opwalker.model.verify import Confirmation
 from opwalker.model.walk import Implementation, Walk
 from opwalker.views.notes.device import kernel_sections
 from opwalker.views.notes.entry import contract_section, entry_section, summary
@@ -21,8 +24,9 @@ from opwalker.views.notes.sync import synchronisation_section
 from opwalker.views.notes.words import code, statement
 
 
-def note_of(walk: Walk, build: str) -> Note:
-    """The note of a walk. Of several implementations the one of ``build`` is told in full, the others are named."""
+def note_of(walk: Walk, build: str, confirmed: Sequence[Confirmation] = ()) -> Note:
+    """The note of a walk. Of several implementations the one of ``build`` is told in full, the others are named.
+    ``confirmed`` is where the reference kernel held."""
     chosen = _chosen(walk, build)
     sections: list[NoteSection | None] = [entry_section(walk)]
     if walk.op is not None:
@@ -35,7 +39,7 @@ def note_of(walk: Walk, build: str) -> Note:
         sections.append(dispatch_section(chosen))
         sections.append(launch_section(chosen))
         sections += kernel_sections(chosen)
-    sections += [_confirmed(walk), _open_questions(walk)]
+    sections += [_confirmed(walk, confirmed), _open_questions(walk)]
     return Note(
         name=walk.op.name if walk.op else walk.entry.name if walk.entry else "",
         kind=walk.op.kind if walk.op else walk.entry.kind if walk.entry else "",
@@ -67,13 +71,17 @@ def _path(walk: Walk, chosen: Implementation) -> NoteSection:
     return NoteSection("path", "The path", tuple(blocks))
 
 
-def _confirmed(walk: Walk) -> NoteSection | None:
+def _confirmed(walk: Walk, confirmed: Sequence[Confirmation]) -> NoteSection | None:
     said = []
     if walk.reference_kernel:
         said.append(
             statement("The reference kernel ", code(walk.reference_kernel), " has the same contract: ",
                       code(f"opwalker verify {walk.reference_kernel}"), " builds and runs it.")
         )  # fmt: skip
+    for one in confirmed:
+        where = f"by emulation on a {one.device.name}" if one.device.kind != "gpu" else f"on an {one.device.name}"
+        wrong = f", and {one.wrong_refuted} wrong variants of it were refuted" if one.wrong_refuted else ""
+        said.append(statement(f"It held in {one.cases} cases {where} on {one.date}{wrong}."))
     return NoteSection("confirmed", "Confirmed by", (Statements(tuple(said)),)) if said else None
 
 
