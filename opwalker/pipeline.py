@@ -100,13 +100,9 @@ def walk(options: Options, name: str, *, clang: bool = False, progress: Progress
 
 def _kept_walk(session: Session, name: str) -> Walk:
     """A walk, made once for a source, and the reference kernel that has the same contract."""
-    found = session.kept(f"walk:{name}", Walk, lambda: _walk(session, name))
-    if found.op is None:
-        return found
-    from opwalker import resources
-    from opwalker.views.reference import reference_kernel
+    from opwalker.views.reference import with_reference
 
-    return replace(found, reference_kernel=reference_kernel(resources.folder("reference_kernels"), found.op))
+    return with_reference(session.kept(f"walk:{name}", Walk, lambda: _walk(session, name)))
 
 
 def _with_clang(session: Session, found: Walk) -> Walk:
@@ -215,19 +211,15 @@ def notes(
 
 
 def _notes(session: Session, names: Sequence[str], everything: bool, take: Callable[[Note, Text], None]) -> SourceInfo:
-    from opwalker import resources
-    from opwalker.source.cache import cache_root
-    from opwalker.views.confirmed import confirmations
+    from opwalker.views.confirmed import held
     from opwalker.views.notes.note import note_of
 
-    folder, cache = resources.folder("reference_kernels"), session.options.cache or cache_root()
     chosen = [*names, *((op.name for op in session.ops().ops) if everything else ())]
     for number, name in enumerate(dict.fromkeys(chosen)):
         if session.progress:
             session.progress(number, len(chosen), name)
         found = _kept_walk(session, name)
-        confirmed = confirmations(folder, cache, found.reference_kernel) if found.reference_kernel else ()
-        take(note_of(found, session.options.build, confirmed), session.text)
+        take(note_of(found, session.options.build, held(session.options.cache, found)), session.text)
     return session.source
 
 

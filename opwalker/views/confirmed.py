@@ -13,8 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from opwalker import resources
 from opwalker.model.verify import Confirmation, VerifyReport
-from opwalker.source.cache import make_folder
+from opwalker.model.walk import Walk
+from opwalker.source.cache import cache_root, make_folder
 
 _NOTED = "confirmed.json"
 
@@ -37,6 +39,13 @@ def confirmations(folder: Path, cache: Path, kernel: str) -> tuple[Confirmation,
     digest = digest_of(folder, kernel)
     held = [one for one in noted if one.digest == digest]
     return tuple(sorted(held, key=lambda one: (one.device.kind != "gpu", one.device.name)))
+
+
+def held(cache: Path | None, walk: Walk) -> tuple[Confirmation, ...]:
+    """Where the reference kernel of a walk was confirmed. ``cache``: None is the user's."""
+    if walk.reference_kernel is None:
+        return ()
+    return confirmations(resources.folder("reference_kernels"), cache or cache_root(), walk.reference_kernel)
 
 
 def note_confirmed(folder: Path, cache: Path, report: VerifyReport) -> None:

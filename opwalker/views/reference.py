@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from opwalker import resources
 from opwalker.model.ops import Op
+from opwalker.model.walk import Walk
 from opwalker.views.verify.plan import NAMESPACE
 
 _DEFINITION = re.compile(r'\.def\(\s*((?:"[^"\n]*"\s*)+)\)')
 _PIECE = re.compile(r'"([^"\n]*)"')
+
+
+def with_reference(walk: Walk) -> Walk:
+    """A walk with the name of the reference kernel that has its op's contract, where there is one."""
+    if walk.op is None:
+        return walk
+    return replace(walk, reference_kernel=reference_kernel(resources.folder("reference_kernels"), walk.op))
 
 
 def reference_kernel(folder: Path, op: Op) -> str | None:
