@@ -24,7 +24,7 @@ from opwalker.views.value_facts import NOTHING_KNOWN, Call, Found, Known, is_siz
 #: Expressions larger than this stay names: a reader gains nothing.
 MAX_NODES = 48
 #: Calls larger than this stay names as well: what a function of the project makes of sizes is a size of its own.
-MAX_CALL = 14
+MAX_CALL = 8
 #: How far one name leads to others, and how many names one body's values may ask for in all.
 MAX_STEPS = 24
 MAX_LOOKUPS = 3000
