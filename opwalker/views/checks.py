@@ -62,7 +62,7 @@ def demands_of(body: Body) -> Iterator[Demand]:
     """What the checks of a body demand, as expressions; each part of an ``&&`` by itself."""
     branches = Branches(body)
     for call in body.facts.calls:
-        if not _is_check(body, call):
+        if not _is_check(body, call) or call.template_arguments is not None:
             continue
         _, expr, _ = _condition(body, call)
         expr = branches.meant(expr, call.start)
@@ -146,6 +146,11 @@ def _thrown(body: Body, exit_: ExitFact) -> str:
 
 
 def _check(body: Body, branches: Branches, call: CallFact) -> CheckFact:
+    if call.template_arguments is not None:
+        # `CHECK_SHAPE<3>(x, sizes)` is a function of the project's own: its arguments are no condition.
+        condition = ", ".join(body.written(span) for span in call.arguments)
+        line, under = body.use_line(call.start), _under(branches, call.block, -1)
+        return CheckFact(call.simple, condition, None, line, None, under, _via(body, call.start, call.simple))
     condition, expr, rest = _condition(body, call)
     expr = branches.meant(expr, call.start)
     message = ", ".join(body.written(a) for a in rest) or _message_behind(body, call.end)

@@ -83,6 +83,11 @@ def test_two_failures_of_one_macro_are_told_apart_by_what_they_say() -> None:
     assert [(c.message, c.words, c.under) for c in found] == [('"b"', "m is 1", ()), ('"a"', "n is 1 or 2", ())]
 
 
+def test_a_function_that_checks_is_shown_with_all_it_is_given() -> None:
+    (found,) = checks("CHECK_SHAPE<2, true>(x, n, at::kInt);")
+    assert (found.kind, found.condition, found.words, found.message) == ("CHECK_SHAPE", "x, n, at::kInt", None, None)
+
+
 def test_messages_that_are_streamed() -> None:
     (found,) = checks('TVM_FFI_ICHECK(n > 0) << "n must be " << "positive";')
     assert found.message == '"n must be " "positive"'
