@@ -27,6 +27,8 @@ MAX_DEPTH = 7
 _FEW = 6
 #: Readings kept before they are let go.
 _MOST_KEPT = 400
+#: Overloads of one name that are looked at together.
+_OVERLOADS = 8
 
 
 @dataclass
@@ -58,80 +60,115 @@ class Reading:
                 pending += [inner for _, inner in one.calls]
 
 
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What a function says by itself: kept, whichever kernel reaches it."""
+
+    body: Body
+    events: tuple[Event, ...]
+    assembly: tuple[AsmFact, ...]
+    calls: tuple[tuple[CallFact, tuple[Candidate, ...]], ...]
+
+
 class DeviceReader:
-    """Reads device functions of one unit, each once."""
+    """Reads device functions of one unit. What a function says is read once; what it leads to is put together anew for
+    each kernel, so that no answer depends on what was asked before."""
 
     def __init__(self, workbench: Workbench, unit: Unit) -> None:
         self._workbench = workbench
         self._unit = unit
         self._types = TypeReader(workbench.index)
-        self._readings: dict[tuple[str, int, str], Reading] = {}
-        self._busy: set[tuple[str, int, str]] = set()
-        self._left = MAX_FUNCTIONS
+        self._own: dict[tuple[str, int, str], _Own] = {}
+        self._made: dict[tuple[str, int, str], Reading | None] = {}
 
     @classmethod
     def of(cls, workbench: Workbench, unit: Unit) -> DeviceReader:
         """The reader of a unit: what it has read is kept with the unit."""
-        return unit.kept.setdefault("device", cls(workbench, unit))
+        found = unit.kept.get("device")
+        if found is None:
+            found = unit.kept["device"] = cls(workbench, unit)
+        return found
 
     def kernel(self, candidate: Candidate, root: str) -> Reading:
         """A kernel, or any function that is a start."""
-        self._left = MAX_FUNCTIONS
-        if len(self._readings) > _MOST_KEPT:
-            self._readings.clear()
+        self._made = {}
+        if len(self._own) > _MOST_KEPT:
+            self._own.clear()
         return self._read(candidate, root, 0)
 
     def _read(self, candidate: Candidate, root: str, depth: int) -> Reading:
         key = (*candidate.key, root)
-        found = self._readings.get(key)
-        if found is not None:
-            return found
-        body = self._unit.bodies.of(candidate, root, device=True)
-        reading = Reading(candidate, body)
-        self._busy.add(key)
-        reading.events = events_of(body)
-        reading.assembly = assembly_of(body, candidate.function.qualified_name)
-        for call in body.facts.calls:
-            inner = self._called(call, body, root, depth)
-            if inner is None:
-                continue
-            reading.calls.append((call, inner))
-            if inner.accessor:
-                reading.events += _lifted(inner, call, body)
+        self._made[key] = None  # what calls itself is not followed
+        own = self._own_of(candidate, root)
+        reading = Reading(candidate, own.body, list(own.events), [], list(own.assembly))
+        for call, candidates in own.calls:
+            found = [inner for one in candidates if (inner := self._called(one, root, depth)) is not None]
+            inner = found[0] if len(found) == 1 == len(candidates) else _alike(found) if found else None
+            if inner is not None:
+                reading.calls.append((call, inner))
+                if inner.accessor:
+                    reading.events += _lifted(inner, call, own.body)
         reading.events.sort(key=lambda event: event.start)
         reading.accessor = _is_accessor(reading)
-        self._busy.discard(key)
-        self._readings[key] = reading
+        self._made[key] = reading
         return reading
 
-    def _called(self, call: CallFact, body: Body, root: str, depth: int) -> Reading | None:
-        candidate = self.candidate(call, body)
-        if candidate is None or self._left <= 0 or depth >= MAX_DEPTH:
-            return None
+    def _own_of(self, candidate: Candidate, root: str) -> _Own:
+        key = (*candidate.key, root)
+        if key not in self._own:
+            body = self._unit.bodies.of(candidate, root, device=True)
+            calls = [(call, self.candidates(call, body)) for call in body.facts.calls]
+            self._own[key] = _Own(
+                body,
+                tuple(events_of(body)),
+                tuple(assembly_of(body, candidate.function.qualified_name)),
+                tuple((call, found) for call, found in calls if found),
+            )
+        return self._own[key]
+
+    def _called(self, candidate: Candidate, root: str, depth: int) -> Reading | None:
         inner_root = root if candidate.path in self._workbench.index.closure(root) else candidate.path
-        if (*candidate.key, inner_root) in self._busy:
+        key = (*candidate.key, inner_root)
+        if key in self._made:
+            return self._made[key]
+        if len(self._made) >= MAX_FUNCTIONS or depth >= MAX_DEPTH:
             return None
-        if (*candidate.key, inner_root) not in self._readings:
-            self._left -= 1
         return self._read(candidate, inner_root, depth + 1)
 
-    def candidate(self, call: CallFact, body: Body) -> Candidate | None:
-        """The only definition that a call can mean."""
+    def candidates(self, call: CallFact, body: Body) -> tuple[Candidate, ...]:
+        """The definitions that a call can mean; none where they are a guess or many."""
         names = self._workbench.index.names_of_kind("function")
         if call.simple not in names:
-            return None
+            return ()
         context = Context(body.path, body.root, body.context.scope, body.context.usings, body.context.aliases)
         if call.receiver is None:
             if call.simple in body.locals:
-                return None
+                return ()
             found = self._unit.resolver.function(call.name, context, len(call.arguments), kernel=False)
         else:
             kind = type_text(body, body.text(call.receiver), call.start)
             owner = self._types.class_name(kind, context) if kind else None
             if owner is None:
-                return None
+                return ()
             found = self._unit.resolver.method(call.simple, owner, context, len(call.arguments))
-        return found.candidates[0] if len(found.candidates) == 1 and not found.loose else None
+        return found.candidates if len(found.candidates) <= _OVERLOADS and not found.loose else ()
+
+
+def _alike(readings: list[Reading]) -> Reading | None:
+    """One reading for overloads that do the same to what they are given, but for its type; None where they differ."""
+    first = readings[0]
+    if len(readings) < 2 or not all(one.accessor for one in readings):
+        return None
+    said = {tuple((e.kind, e.order, e.scope) for e in one.events) for one in readings}
+    if len(said) != 1:
+        return None
+    events = []
+    for number, event in enumerate(first.events):
+        texts = [one.events[number].text.split(".") for one in readings]
+        shared = [parts[0] for parts in zip(*texts, strict=False) if len(set(parts)) == 1]
+        means = re.sub(r" of \d+ bytes?", "", event.means)
+        events.append(replace(event, text=".".join(shared) or event.text, means=means))
+    return replace(first, events=events)
 
 
 def _is_accessor(reading: Reading) -> bool:

@@ -23,6 +23,7 @@ from opwalker.views.sync_events import Event, events_of, opened, root_of
 
 #: Kinds at which what stands before and behind is told apart, by what they order.
 _BARRIERS = frozenset(("barrier", "warp_barrier", "grid_barrier", "cluster_barrier", "cluster_wait", "flag_barrier"))
+_WITHIN = frozenset(("barrier", "warp_barrier"))
 _BEFORE = frozenset(("release", "acq_rel", "sc"))
 _AFTER = frozenset(("acquire", "acq_rel", "sc"))
 _NAMES_SHOWN = 6
@@ -108,8 +109,10 @@ class SyncReader:
         full = event.kind in _BARRIERS or event.order in ("sc", "acq_rel")
         if not full and event.order not in _BEFORE | _AFTER:
             return None
-        begin = max((e.start for e in events[:number] if e.kind in _BARRIERS), default=0)
-        end = min((e.start for e in events[number + 1 :] if e.kind in _BARRIERS), default=len(body.expanded.text))
+        # A barrier of the block carries what other threads did on to the flag that one of them stores.
+        beside = _BARRIERS if event.kind in _BARRIERS else _BARRIERS - _WITHIN
+        begin = max((e.start for e in events[:number] if e.kind in beside), default=0)
+        end = min((e.start for e in events[number + 1 :] if e.kind in beside), default=len(body.expanded.text))
         without = self._flags_of(body, events)
         if event.scope in ("gpu", "system"):
             without |= shared_names(body)  # nobody beyond the block sees it
