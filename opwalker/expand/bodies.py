@@ -44,6 +44,7 @@ class Body:
         self.facts = facts
         self._files = files
         self._block_starts = [block.start for block in facts.blocks]
+        self._scope_starts = [start for start, _ in facts.scopes]
         #: Calls of each lambda, by where it starts: asked for at every mention of one of its parameters.
         self.lambda_calls: dict[int, list] = {}
         #: The branches of every ``if constexpr``.
@@ -111,26 +112,36 @@ class Body:
         held = self.locals.get(name, [])
         if len(held) < 2:
             return held
-        around = [f for f in held if self._holds(f.block, offset) and f.start <= offset]
+        scopes = {f: self._scope_of(f) for f in held}
+        around = [f for f, (start, end) in scopes.items() if start <= offset < end and f.start <= offset]
         if not around:
             return held
-        inner = max(around, key=lambda f: self.facts.blocks[f.block].start if f.block >= 0 else -1).block
-        return [f for f in around if f.block == inner]
+        inner = max(scopes[f] for f in around)
+        return [f for f in around if scopes[f] == inner]
 
     def assigns_at(self, name: str, offset: int) -> list[AssignFact]:
         """The assignments to a name, or to parts of it, that are to the variable that it means at an offset."""
-        blocks = {f.block for f in self.locals_at(name, offset)}
+        scopes = {self._scope_of(f) for f in self.locals_at(name, offset)}
         begins = re.compile(rf"{re.escape(name)}\b")
         return [
             a
             for target, found in self.assigns.items()
             if begins.match(target)
             for a in found
-            if not blocks or any(self._holds(block, a.start) for block in blocks)
+            if not scopes or not scopes.isdisjoint(self._scope_of(f) for f in self.locals_at(name, a.start))
         ]
 
-    def _holds(self, block: int, offset: int) -> bool:
-        return block < 0 or self.facts.blocks[block].start <= offset < self.facts.blocks[block].end
+    def _scope_of(self, local: LocalFact) -> Span2:
+        """What a local is known in: the control structure, or the braces alone, that it stands in; or the body."""
+        block = self.facts.blocks[local.block] if local.block >= 0 else None
+        around = (block.start, block.end) if block is not None else (-1, len(self.expanded.full) + 1)
+        number = bisect_right(self._scope_starts, local.start) - 1
+        while number >= 0 and self._scope_starts[number] > around[0]:
+            start, end = self.facts.scopes[number]
+            if local.start < end:
+                return start, end
+            number -= 1
+        return around
 
     def block_at(self, offset: int) -> int:
         """The innermost block around an offset, -1 for none."""

@@ -131,6 +131,7 @@ class _Reader:
             ),
             errors=tuple(self._span(n) for n in self._nodes("error")),
             exits=tuple(self._exit(n) for n in self._nodes("exit")),
+            scopes=tuple(self._span(n) for n in self._nodes("scope")),
         )
 
     def _exit(self, node) -> ExitFact:

@@ -101,7 +101,8 @@ class ExitFact:
 
 @dataclass(frozen=True, slots=True)
 class BodyFacts:
-    """Everything read from one body. ``errors`` are spans that the parser could not read."""
+    """Everything read from one body. ``errors`` are spans that the parser could not read; ``scopes`` are the compound
+    statements that are no block of a control structure, braces included, in order."""
 
     blocks: tuple[Block, ...] = ()
     calls: tuple[CallFact, ...] = ()
@@ -114,3 +115,4 @@ class BodyFacts:
     ternaries: tuple[tuple[Span2, Span2, Span2], ...] = ()
     errors: tuple[Span2, ...] = ()
     exits: tuple[ExitFact, ...] = ()
+    scopes: tuple[Span2, ...] = ()

@@ -180,3 +180,29 @@ def test_an_assignment_in_another_block_is_to_another_variable():
     text = "if (n) { auto f = k1; f<<<1, 1>>>(a); } else { decltype(&k2) f; f = k2; f<<<1, 2>>>(a); }"
     made = follow(tree({"a.cu": f"{HEAD}void h(int* a, int n) {{\n{text}\n}}\n"}), "a.cu", "h")
     assert [[k.name for k in site.kernels] for site in made.launches] == [["k1"], ["k2"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("{ auto f = k; f<<<1, 2>>>(a); }\n{ auto f = kt<int, 3>; f<<<3, 4>>>(a, n); }", [("k", "1"), ("kt", "3")]),
+        ("auto f = k;\n{ auto f = kt<int, 3>; f<<<3, 4>>>(a, n); }\nf<<<1, 2>>>(a);", [("kt", "3"), ("k", "1")]),
+        ("{ auto f = k;\n{ f<<<1, 2>>>(a); } }\n{ auto f = kt<int, 3>; }", [("k", "1")]),
+        ("try { auto f = k; f<<<1, 2>>>(a); } catch (...) { auto f = kt<int, 3>; f<<<3, 4>>>(a, n); }", [("k", "1"), ("kt", "3")]),
+        ("switch (n) { case 1: { auto f = k; f<<<1, 2>>>(a); break; } default: { auto f = kt<int, 3>; f<<<3, 4>>>(a, n); } }", [("k", "1"), ("kt", "3")]),
+        ("auto f = k;\n{ f = kt<int, 3>; f<<<3, 4>>>(a, n); }", [("kt", "3")]),
+    ],
+)
+def test_a_local_is_that_of_its_braces(text, wanted):
+    found = reach(text)
+    assert [(one.name, site.grid) for site in found.launches for one in site.kernels] == wanted
+
+
+def test_a_grid_is_that_of_its_braces():
+    found = reach("{ dim3 g(7); k<<<g, 1>>>(a); }\n{ dim3 g(n, 2); k<<<g, 1>>>(a); }")
+    assert [site.grid for site in found.launches] == ["dim3 g(7)", "dim3 g(n, 2)"]
+
+
+def test_an_assignment_is_to_the_variable_of_its_braces():
+    text = "cudaLaunchConfig_t c;\nc.gridDim = 1;\nc.blockDim = 2;\n{ cudaLaunchConfig_t c;\nc.gridDim = 9; }\ncudaLaunchKernelEx(&c, k, a);"
+    assert configuration(only(reach(text)))[:2] == ("1", "2")

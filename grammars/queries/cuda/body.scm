@@ -38,6 +38,11 @@
 (do_statement) @loop
 (for_range_loop) @loop
 
+(compound_statement (compound_statement) @scope)
+(case_statement (compound_statement) @scope)
+(try_statement body: (compound_statement) @scope)
+(catch_clause body: (compound_statement) @scope)
+
 (conditional_expression) @ternary
 
 (gnu_asm_expression) @asm
