@@ -131,6 +131,11 @@ class Body:
             if not scopes or not scopes.isdisjoint(self._scope_of(f) for f in self.locals_at(name, a.start))
         ]
 
+    def values_of(self, name: str, offset: int) -> list[Span2]:
+        """What a local that a name means at an offset is initialised with or assigned; nothing for anything else."""
+        held = [f for f in self.locals_at(name, offset) if f.type not in ("using", "namespace")]
+        return [f.value for f in held if f.value] + [a.value for a in self.assigns_at(name, offset) if held]
+
     def _scope_of(self, local: LocalFact) -> Span2:
         """What a local is known in: the control structure, or the braces alone, that it stands in; or the body."""
         block = self.facts.blocks[local.block] if local.block >= 0 else None

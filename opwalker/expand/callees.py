@@ -6,7 +6,7 @@ In: facts of a body. Out: calls of constructors, and candidates narrowed to thos
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, strip_arguments
@@ -14,6 +14,7 @@ from opwalker.expand.terms import builtin
 from opwalker.facts.cpp_body import argument_spans
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.body import CallFact
+from opwalker.model.walk import Gap, Span
 
 _MAKERS = frozenset("make_unique make_shared make_optional optional unique_ptr shared_ptr".split())
 _NUMBER = re.compile(r"-?\d+[uUlL]*|true|false")
@@ -72,3 +73,24 @@ def _arguments(candidate: Candidate) -> list[str | None]:
 def _plain(text: str) -> str | None:
     bare = " ".join(text.split())
     return builtin(bare) or (bare if _NUMBER.fullmatch(bare) else None)
+
+
+def unread_places(body: Body) -> Iterator[Gap]:
+    """What of a body could not be read and may hold a call or a launch."""
+    for start, end in body.facts.errors:
+        text = body.text((max(0, start), end))
+        if "(" in text or "<<<" in text:
+            path, line = body.origin(max(0, start))
+            shown = body.written((max(0, start), min(end, start + 60)))
+            yield Gap("unread", Span(path, line, line), f"not read: {shown}")
+
+
+def is_device_code(candidate: Candidate) -> bool:
+    """Whether a definition is compiled for the device alone."""
+    flags = candidate.function.flags
+    return "global" in flags or ("device" in flags and "host" not in flags)
+
+
+def simple_of(name: str) -> str:
+    """A name without its qualifiers."""
+    return name.rsplit("::", 1)[-1]

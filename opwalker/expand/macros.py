@@ -52,7 +52,8 @@ class MacroTable:
         self._whole: dict[tuple[str, str, int, str], list[tuple[str, MacroEvent, bool | None]]] = {}
         self._truths: dict[tuple, bool | None] = {}
         self._fixed: dict[tuple[str, ...], bool] = {}
-        self._undone: set[tuple[str, str, int, str]] = set()
+        #: Names that an `#undef` ends at a place: true where it is certain to be read.
+        self._undone: dict[tuple[str, str, int, str], bool] = {}
         self._limits: dict[tuple[str, str], int] = {}
         self._settings: dict[str, bool] = {}
         self._busy: set[tuple[str, str]] = set()
@@ -77,6 +78,11 @@ class MacroTable:
                 nonlocal differs
                 differs = True
                 return self.configuration.of_pass(name, number)
+            if name in self._index.names_of_kind("undef"):
+                choice = self.lookup(name, path, offset, root)
+                undone = self._undone.get((name, path, offset, root)) if choice is None else None
+                if undone is not None:
+                    return (False, None) if undone else (None, None)
             known, value = self.configuration.state(name)
             if known is not None:
                 return known, value
@@ -86,7 +92,7 @@ class MacroTable:
             choice = self.lookup(name, path, offset, root)
             if choice is not None and choice.certainty == "proved":
                 return True, (choice.event.body or "").strip() or None
-            return (False, None) if (name, path, offset, root) in self._undone else (None, None)
+            return (False, None) if self._undone.get((name, path, offset, root)) else (None, None)
 
         # What no file of the tree defines is the same everywhere; the rest depends on the place and on the unit.
         key = (terms,) if self._is_fixed(terms) else (terms, path, offset, root)
@@ -106,7 +112,8 @@ class MacroTable:
         found = self._fixed.get(terms)
         if found is None:
             words = {word for term in terms for word in _words(term)}
-            found = self._fixed[terms] = not any(self.is_macro_name(word) for word in words)
+            undone = self._index.names_of_kind("undef")
+            found = self._fixed[terms] = not any(self.is_macro_name(word) or word in undone for word in words)
         return found
 
     def _file_events(self, path: str) -> dict[str, list[tuple[int, MacroEvent]]]:
@@ -148,8 +155,7 @@ class MacroTable:
             ]
         if found:
             if found[0][1].body is None:
-                if found[0][2] is True:
-                    self._undone.add((name, path, offset, root))
+                self._undone[name, path, offset, root] = found[0][2] is True
                 return None
             defined = [f for f in found if f[1].body is not None]
             certainty = "proved" if found[0][2] is True or len(defined) == 1 else "possible"
@@ -202,7 +208,7 @@ class MacroTable:
         self, name: str, path: str, offset: int, seen: set[str], root: str
     ) -> list[tuple[str, MacroEvent, bool | None]]:
         """Events of ``name`` before a place, latest first, up to the first one that certainly holds."""
-        if name not in self._index.names_of_kind("macro"):
+        if name not in self._index.names_of_kind("macro") and name not in self._index.names_of_kind("undef"):
             return []
         # A header is the same in all units whose own files define nothing before they include it.
         sets = self._sets(root)
@@ -238,6 +244,9 @@ class MacroTable:
                 terms = facts.conditions[event.condition]
                 if self._is_fallback(path, event):
                     terms = tuple(t for t in terms if t != f"!defined({name})")
+                elif event.body is None:
+                    # `#ifdef NAME / #undef NAME`: it is undefined behind that in any case.
+                    terms = tuple(t for t in terms if t != f"defined({name})")
                 value = self.truth(path, terms, at, root if sets else path)
                 if value is False:
                     continue
@@ -254,7 +263,7 @@ class MacroTable:
 
     def _definers(self, name: str) -> frozenset[str]:
         if name not in self._definer_cache:
-            self._definer_cache[name] = frozenset(self._index.store.paths_of(name, ("macro",)))
+            self._definer_cache[name] = frozenset(self._index.store.paths_of(name, ("macro", "undef")))
         return self._definer_cache[name]
 
     def _included_defines(self, name: str, path: str) -> bool:

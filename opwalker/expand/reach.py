@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
-from opwalker.expand.callees import constructions, made_class
+from opwalker.expand.callees import constructions, is_device_code, made_class, simple_of, unread_places
 from opwalker.expand.environment import Tools
 from opwalker.expand.frames import Frame
+from opwalker.expand.held import HeldFunctions, Holding
 from opwalker.expand.instances import InstanceReader, Judge
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
@@ -24,6 +25,7 @@ from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terminals import (
     KERNEL_QUERIES,
     LAUNCH_CALLS,
+    dispatched_op,
     is_harmless,
     is_harmless_type,
     is_library_type,
@@ -46,17 +48,9 @@ TOO_MUCH = f"more than {MAX_FUNCTIONS:,} functions or {MAX_DEPTH:,} calls deep: 
 MAX_VARIANTS = 3000
 
 _PURE_NAME = re.compile(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
-_CAST_NAMES = frozenset("static_cast reinterpret_cast const_cast dynamic_cast sizeof decltype bit_cast alignof".split())
-
-
-def _is_device_code(candidate: Candidate) -> bool:
-    flags = candidate.function.flags
-    return "global" in flags or ("device" in flags and "host" not in flags)
-
-
-def simple_of(name: str) -> str:
-    """A name without its qualifiers."""
-    return name.rsplit("::", 1)[-1]
+_CAST_NAMES = frozenset(
+    "static_cast reinterpret_cast const_cast dynamic_cast sizeof decltype bit_cast alignof noexcept typeid".split()
+)
 
 
 class Follower:
@@ -72,6 +66,7 @@ class Follower:
         self._instances = InstanceReader(tools, bodies, judge)
         self._kernels = KernelFinder(index, resolver, bodies, self._instances)
         self._variants: dict[tuple[str, int], int] = {}
+        self._held = HeldFunctions(index, resolver, bodies, self._types)
         self._launch_reader = LaunchReader(self._kernels)
         self._launches: dict[tuple, LaunchSite] = {}
         self._terminals: dict[tuple, Terminal] = {}
@@ -153,13 +148,7 @@ class Follower:
             self._construct(frame, body, call, call.name, depth)
         for path, line, reason in self._bodies.unread_includes(body):
             self._gaps[Gap("include", Span(path, line, line), reason)] = None
-        for start, end in body.facts.errors:
-            text = body.text((max(0, start), end))
-            if "(" not in text and "<<<" not in text:
-                continue  # neither a call nor a launch can stand in it
-            path, line = body.origin(max(0, start))
-            shown = body.written((max(0, start), min(end, start + 60)))
-            self._gaps[Gap("unread", Span(path, line, line), f"not read: {shown}")] = None
+        self._gaps.update(dict.fromkeys(unread_places(body)))
 
     # -- calls ------------------------------------------------------------------------------------------------------
 
@@ -177,6 +166,7 @@ class Follower:
         elif call.name[-1] in ")]" and not self._made_here(call.name):
             found = self._instances.members(body, frame, call)
             found = found or self._kernels.host_functions(body, call.callee, frame)
+            found = found or self._held.element(frame, body, call)
             self._steps(frame, body, call, found, depth)
             if not found:
                 self._lost(body, call, body.written(call.callee))
@@ -226,8 +216,11 @@ class Follower:
                         self._pass(frame, body, call, candidate, depth)
                 return
         kind = terminal_kind(self._types.expanded_name(name, context))
+        held = self._held.member(frame, body, call, "this") if kind is None and "::" not in name else None
         if kind is not None:
             self._terminal(frame, body, call, kind, name)
+        elif held is not None:
+            self._through(frame, body, call, held, depth)
         elif resolution.declared and not name.startswith("std::"):
             path, line = body.origin(call.start)
             reason = f"{name} is declared, but its body is not in the source"
@@ -259,6 +252,14 @@ class Follower:
         if candidates:
             self._steps(frame, body, call, candidates, depth)
             return
+        op = dispatched_op(call.simple, " ".join((receiver, *map(body.text, body.values_of(receiver, call.start)))))
+        if op is not None:
+            self._terminal(frame, body, call, "torch", op)
+            return
+        held = self._held.member(frame, body, call)
+        if held is not None:
+            self._through(frame, body, call, held, depth)
+            return
         full = self._types.expanded_name(type_text, context) if type_text else ""
         if full and is_library_type(full) and call.simple in ("run", "operator()", "initialize", "execute", "Run"):
             if call.simple != "initialize":
@@ -268,6 +269,13 @@ class Follower:
                 self._terminal(frame, body, call, "torch", f"{receiver}.{call.simple}")
         elif type_text is not None and made is None and not is_harmless_type(full):
             self._lost(body, call, f"{receiver}.{call.simple} of {type_text}")
+
+    def _through(self, frame: Frame, body: Body, call: CallFact, held: Holding, depth: int) -> None:
+        """A call through a member that holds a function."""
+        meant = frame if held.sure else replace(frame, certain=False)
+        self._steps(meant, body, call, held.candidates, depth)
+        if not held.candidates:
+            self._lost(body, call, body.written(call.callee))
 
     def _variable_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         """A call through a local: a lambda stands in this body and is read with it; a pointer is followed."""
@@ -308,7 +316,7 @@ class Follower:
         handed: dict[tuple, tuple[dict, dict]] = {}
         for fit, origins, doubt in self._instances.entries(candidates, body, frame, call):
             candidate = fit.candidate
-            if _is_device_code(candidate):
+            if is_device_code(candidate):
                 continue
             if candidate.key not in handed:
                 handed[candidate.key] = self._handed(frame, body, call, candidate)
@@ -355,7 +363,7 @@ class Follower:
 
     def _pass(self, frame: Frame, body: Body, call: CallFact, candidate: Candidate, depth: int) -> None:
         """Enters a function that is not called here but handed on: what it is called with is not known."""
-        if not _is_device_code(candidate):
+        if not is_device_code(candidate):
             steps, root = self._way(frame, body, call, candidate)
             self._enter(Frame(candidate, root, steps, certain=frame.certain, doubt=frame.doubt), depth + 1)
 

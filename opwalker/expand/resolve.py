@@ -101,6 +101,7 @@ class Resolver:
         self._memo: dict[tuple, Resolution] = {}
         self._alias_memo: dict[tuple[str, str], str | None] = {}
         self._directives: dict[str, tuple[tuple[str, ...], ...]] = {}
+        self._inlined: dict[str, frozenset[tuple[str, ...]]] = {}
 
     def is_read(self, path: str, function: Function, root: str | None = None) -> bool:
         """Whether the configured build can read a definition at all, in the unit that begins at ``root`` if given."""
@@ -293,6 +294,14 @@ class Resolver:
     def _rank(self, scope, qualifiers, context: Context, absolute: bool, path: str) -> int | None:
         """How well a definition's scope fits: 0 is the innermost enclosing scope; None when it does not."""
         enclosing = visible(context.scope)
+        found = self._ranked(scope, qualifiers, enclosing, context, absolute, path)
+        inlined = self._inline_namespaces(context) if found is None and scope else frozenset()
+        if inlined and _outer(scope, inlined) != scope:
+            inner, enclosing = _outer(scope, inlined), _outer(enclosing, inlined)
+            return self._ranked(inner, _outer(qualifiers, inlined), enclosing, context, absolute, path)
+        return found
+
+    def _ranked(self, scope, qualifiers, enclosing, context: Context, absolute: bool, path: str) -> int | None:
         if absolute:
             return 0 if scope == qualifiers else None
         for depth in range(len(enclosing), -1, -1):
@@ -311,6 +320,20 @@ class Resolver:
         if scope and path in self._index.closure(context.root):
             return 200 + len(scope)
         return None
+
+    def _inline_namespaces(self, context: Context) -> frozenset[tuple[str, ...]]:
+        """The inline namespaces that a translation unit sees: their names are those of the one around, too."""
+        found = self._inlined.get(context.root)
+        if found is None:
+            found = frozenset(
+                (*alias.scope, alias.name)
+                for path in (context.root, *sorted(self._index.closure(context.root)))
+                if (facts := self._index.facts(path)) is not None
+                for alias in facts.aliases
+                if alias.kind == "inline"
+            )
+            self._inlined[context.root] = found
+        return found
 
     def _used_namespaces(self, context: Context) -> tuple[tuple[str, ...], ...]:
         if context.root not in self._directives:
@@ -344,6 +367,23 @@ class Resolver:
 
 def _is_internal(function: Function) -> bool:
     return _ANONYMOUS in function.scope or ("static" in function.flags and "member" not in function.flags)
+
+
+def _outer(scope: tuple[str, ...], inlined: frozenset[tuple[str, ...]]) -> tuple[str, ...]:
+    """A scope, or the qualifiers that are written for one, without the inline namespaces in it."""
+    ends = {one[-1] for one in inlined}
+    if ends.isdisjoint(scope):
+        return scope
+    return tuple(
+        part
+        for number, part in enumerate(scope)
+        if part not in ends or not any(_fits(one, scope[: number + 1]) for one in inlined)
+    )
+
+
+def _fits(whole: tuple[str, ...], written: tuple[str, ...]) -> bool:
+    """Whether a qualified name can be meant by what is written of it."""
+    return visible(whole)[-len(written) :] == written or written[-len(whole) :] == whole
 
 
 def is_pack(parameter: Parameter) -> bool:

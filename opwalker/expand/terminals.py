@@ -76,6 +76,7 @@ _HARMLESS_TYPE = re.compile(
     r"(?:std|c10|at|torch|py|pybind11|tvm|cuda|nb|nanobind)::|.*(?:Tensor|Stream|Guard|string|vector|Options|Generator|Array|"
     r"Shape|Device|Event|Properties|Prop|IntArrayRef|ArrayRef|Scalar|DataPtr|lock|mutex)\w*\Z|dim3|[a-z_]+\d*(?:_t)?\Z"
 )
+_HANDLE = re.compile(r'\bfind(?:SchemaOrThrow|Schema|Op)\s*\((?:\s*\{?\s*"([^"]*)"\s*(?:,\s*"([^"]*)")?)?')
 _TENSOR_METHODS = frozenset(
     "copy_ fill_ zero_ index_select index_put_ matmul mm bmm add_ mul_ div_ sub_ contiguous to clone cumsum sum max "
     "min "
@@ -91,6 +92,16 @@ def terminal_kind(name: str) -> str | None:
                 return None
             return kind
     return None
+
+
+def dispatched_op(method: str, receiver: str) -> str | None:
+    """The op that a method of an operator's handle calls through torch's dispatcher: its name, or how the handle is
+    found where that is no literal; None where the receiver is no such handle."""
+    found = _HANDLE.search(receiver) if method in ("call", "callBoxed", "redispatch", "redispatchBoxed") else None
+    if found is None:
+        return None
+    overload = f".{found.group(2)}" if found.group(2) else ""
+    return f"{found.group(1)}{overload}" if found.group(1) else " ".join(receiver[found.start() :].split())
 
 
 def is_harmless(name: str) -> bool:

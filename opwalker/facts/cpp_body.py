@@ -37,6 +37,10 @@ _SPECIFIER = re.compile(
 )
 
 
+#: Operators whose operand is never run.
+_UNEVALUATED = frozenset(("sizeof", "decltype", "noexcept", "alignof", "typeid", "declval"))
+
+
 @lru_cache(maxsize=1)
 def _tools():
     import tree_sitter
@@ -101,6 +105,7 @@ class _Reader:
                 if call is not None:
                     calls.append(call)
         calls += [self._made(n) for n in self._nodes("new") if n.child_by_field_name("arguments")]
+        calls, launches = self._evaluated(calls), self._evaluated(launches)
         locals_ = self._locals()
         calls.sort(key=lambda c: (c.start, -c.end))
         return BodyFacts(
@@ -133,6 +138,14 @@ class _Reader:
             exits=tuple(self._exit(n) for n in self._nodes("exit")),
             scopes=tuple(self._span(n) for n in self._nodes("scope")),
         )
+
+    def _evaluated(self, facts: list[Any]) -> list[Any]:
+        """The calls and launches that can run: none inside ``sizeof``, ``decltype`` or ``noexcept``."""
+        spans = [self._span(node) for node in self._nodes("unevaluated")]
+        spans += [(f.start, f.end) for f in facts if isinstance(f, CallFact) and f.name in _UNEVALUATED]
+        if not spans:
+            return facts
+        return [f for f in facts if not any(start < f.start and f.end <= end for start, end in spans)]
 
     def _exit(self, node) -> ExitFact:
         value = next((c for c in node.named_children if c.type != "comment"), None)

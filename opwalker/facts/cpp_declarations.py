@@ -229,6 +229,7 @@ class Declarations:
         if used:
             core = used.group(2)
         if match := _NAMESPACE.match(core):
+            self._inline_namespaces(core, offset, scope)
             parts = [
                 p.replace("inline", "").strip() if p.strip().startswith("inline ") else p.strip()
                 for p in match.group(1).split("::")
@@ -256,9 +257,21 @@ class Declarations:
             if close > 0:
                 entry = self.uses.enter_call(text, start, scope, brace, brace)
                 return Head("block", scope, use.group(1), offset, entry)
-        if re.match(r"[\w:<>,\s*&]+\Z", core) and len(core.split()) > 1:
+        if len(core.split()) > 1 and re.match(r"[\w:<>,\s*&]+\Z", flat(core) if "(" in core else core):
             return Head("variable", scope, "", offset)
         return Head("other", scope, "", offset)
+
+    def _inline_namespaces(self, core: str, offset: int, scope: tuple[str, ...]) -> None:
+        """Enter the inline ones of the namespaces that a head opens: their names are those of the one around, too."""
+        for part in re.split(r"::", core[: core.find("__attribute__")] if "__attribute__" in core else core):
+            words = re.findall(r"\w+", part)
+            if not words or words[-1] in ("inline", "namespace"):
+                continue
+            if words[0] == "inline" and self._new(offset + len(scope), "inline"):
+                line, condition = self._blanked.line(offset), self._conditionals.at(offset)
+                target = "::".join((*scope, words[-1]))
+                self.aliases.append(Alias("inline", words[-1], scope, target, None, offset, line, condition))
+            scope = (*scope, words[-1])
 
     def close_class(self, head: Head, brace: int, close: int) -> None:
         """Enter a class whose body is ``[brace, close)``."""

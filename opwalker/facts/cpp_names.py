@@ -29,6 +29,10 @@ KEYWORDS = frozenset(
 _VARIABLE = re.compile(r"(.*?)([A-Za-z_~][\w:]*)\s*(<[^;]*>)?\s*((?:\[[^\]]*\]\s*)*)\Z", re.DOTALL)
 _FURTHER = re.compile(r"([\s*&]*)([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)([={(])?")
 _ATTRIBUTE = re.compile(r"\b(?:alignas|__align__|__builtin_align__|__attribute__|__declspec)\s*\(|\[\[")
+_FUNCTION_POINTER = re.compile(
+    r"([\w:<>,*&\s]*?[\w>*&])\s*\(\s*(?:[\w:]+\s*::\s*)?\*\s*(const\s+)?([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)\)\s*\("
+)
+_SPACES = re.compile(r"\s*")
 _STORAGE = re.compile(
     r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b"
 )
@@ -62,6 +66,9 @@ def variables_of(head: str) -> list[VariableHead]:
     core = head[begin:]
     if bare or not core.strip():
         return []
+    pointer = _pointer_variable(core, begin, template) if "*" in core and "(" in core else None
+    if pointer is not None:
+        return [pointer]
     shape = flat(core)
     comma = shape.find(",")
     if comma >= 0:
@@ -71,6 +78,27 @@ def variables_of(head: str) -> list[VariableHead]:
             return [first, *further]
     only = _first_variable(core, shape, begin, template)
     return [only] if only else []
+
+
+def _pointer_variable(core: str, begin: int, template: str | None) -> VariableHead | None:
+    """A pointer to a function, or an array of them: ``void (*hook)(int) = f``, ``void (*table[])(int) = {f, g}``."""
+    match = _FUNCTION_POINTER.match(core)
+    if match is None or match.group(3) in KEYWORDS:
+        return None
+    close = match_bracket(core, match.end() - 1)
+    if close < 0:
+        return None
+    after = _SPACES.match(core, close).end()
+    if after < len(core) and core[after] not in "={":
+        return None
+    returned = " ".join(_STORAGE.sub("", match.group(1)).split())
+    if not returned:
+        return None
+    extents = "".join(match.group(4).split())
+    kind = f"{returned} (*)({' '.join(core[match.end() : close - 1].split())}){extents}"
+    value_at = begin + (after + 1 if core[after : after + 1] == "=" else after)
+    constant = bool(match.group(2)) or bool(re.search(r"\b(?:constexpr|__constant__)\b", match.group(1)))
+    return VariableHead(match.group(3), (), kind, constant, template, value_at, begin + len(core))
 
 
 def _further_variables(core: str, shape: str, comma: int, begin: int, first: VariableHead) -> list[VariableHead] | None:

@@ -74,8 +74,7 @@ def names(facts: CppFacts) -> list[tuple[str, str]]:
         else:
             out[(function.name, "declaration")] = None
     for macro in facts.macros:
-        if macro.body is not None:
-            out[(macro.name, "macro")] = None
+        out[(macro.name, "macro" if macro.body is not None else "undef")] = None
     for made in facts.classes:
         out[(made.name, "class")] = None
     for enum in facts.enums:

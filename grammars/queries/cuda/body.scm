@@ -43,6 +43,10 @@
 (try_statement body: (compound_statement) @scope)
 (catch_clause body: (compound_statement) @scope)
 
+(sizeof_expression) @unevaluated
+(alignof_expression) @unevaluated
+(decltype) @unevaluated
+
 (conditional_expression) @ternary
 
 (gnu_asm_expression) @asm
