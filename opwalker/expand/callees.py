@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.resolve import Candidate, strip_arguments
+from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
 from opwalker.expand.terms import builtin
+from opwalker.expand.types import TypeReader
 from opwalker.facts.cpp_body import argument_spans
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.body import CallFact
@@ -73,6 +74,20 @@ def _arguments(candidate: Candidate) -> list[str | None]:
 def _plain(text: str) -> str | None:
     bare = " ".join(text.split())
     return builtin(bare) or (bare if _NUMBER.fullmatch(bare) else None)
+
+
+def applied(name: str, context: Context, types: TypeReader, resolver: Resolver) -> list[Candidate] | None:
+    """The methods that ``C::apply`` of an autograd function runs; None where the name is no such call.
+
+    torch::autograd::Function<C> gives C a static apply(), which runs C::forward with a context before its arguments;
+    C::backward runs later, from the graph that this call enters it in.
+    """
+    if simple_of(name) != "apply" or "::" not in name:
+        return None
+    made = types.class_name(name.rsplit("::", 1)[0], context)
+    if not made or not resolver.derives_from(made, "Function"):
+        return None
+    return [c for method in ("forward", "backward") for c in resolver.method(method, made, context).candidates]
 
 
 def unread_places(body: Body) -> Iterator[Gap]:

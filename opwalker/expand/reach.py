@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
-from opwalker.expand.callees import constructions, is_device_code, made_class, simple_of, unread_places
+from opwalker.expand.callees import applied, constructions, is_device_code, made_class, simple_of, unread_places
 from opwalker.expand.environment import Tools
 from opwalker.expand.frames import Frame
 from opwalker.expand.held import HeldFunctions, Holding
@@ -206,15 +206,11 @@ class Follower:
             self._steps(frame, body, call, found.candidates, depth)
             if found.candidates:
                 return
-        if simple_of(name) == "apply" and "::" in name:
-            # torch::autograd::Function<T> gives T a static apply(), which runs T::forward with a context before it.
-            made = self._types.class_name(name.rsplit("::", 1)[0], context)
-            if made and self._resolver.derives_from(made, "Function"):
-                # Its backward() runs later, from the graph that this call enters it in.
-                for method in ("forward", "backward"):
-                    for candidate in self._resolver.method(method, made, context).candidates:
-                        self._pass(frame, body, call, candidate, depth)
-                return
+        later = applied(name, context, self._types, self._resolver)
+        if later is not None:
+            for candidate in later:
+                self._pass(frame, body, call, candidate, depth)
+            return
         kind = terminal_kind(self._types.expanded_name(name, context))
         held = self._held.member(frame, body, call, "this") if kind is None and "::" not in name else None
         if kind is not None:
