@@ -49,6 +49,12 @@ def made_class(call: CallFact, body: Body, classes: frozenset[str]) -> str | Non
     return None
 
 
+def is_made(callee: str, classes: frozenset[str]) -> bool:
+    """Whether a callee is an object made for the call: ``Launcher(grid)(...)``."""
+    name = strip_arguments(re.split(r"[({\[]", callee, maxsplit=1)[0])
+    return name.split("::")[-1] in classes
+
+
 def picked(candidates: Sequence[Candidate], call: CallFact, body: Body) -> Sequence[Candidate]:
     """The candidates that explicit template arguments leave: the specialisation for them, or what is none.
 

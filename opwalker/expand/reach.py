@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
-from opwalker.expand.callees import applied, constructions, is_device_code, made_class, simple_of, unread_places
+from opwalker.expand.callees import (
+    applied,
+    constructions,
+    is_device_code,
+    is_made,
+    made_class,
+    simple_of,
+    unread_places,
+)
 from opwalker.expand.environment import Tools
 from opwalker.expand.frames import Frame
 from opwalker.expand.held import HeldFunctions, Holding
@@ -163,7 +171,7 @@ class Follower:
             self._member_call(frame, body, call, depth)
         elif simple in body.locals and "::" not in call.name:
             self._variable_call(frame, body, call, depth)
-        elif call.name[-1] in ")]" and not self._made_here(call.name):
+        elif call.name[-1] in ")]" and not is_made(call.name, self._index.names_of_kind("class")):
             found = self._instances.members(body, frame, call)
             found = found or self._kernels.host_functions(body, call.callee, frame)
             found = found or self._held.element(frame, body, call)
@@ -173,11 +181,6 @@ class Follower:
         else:
             self._free_call(frame, body, call, depth)
         self._passed_functions(frame, body, call, depth)
-
-    def _made_here(self, callee: str) -> bool:
-        """Whether a callee is an object made for the call: ``Launcher(grid)(...)``."""
-        name = strip_arguments(re.split(r"[({\[]", callee, maxsplit=1)[0])
-        return name.split("::")[-1] in self._index.names_of_kind("class")
 
     def _free_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         name = call.name
