@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.frames import Frame
+from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
+from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import builtin
 from opwalker.expand.types import TypeReader
 from opwalker.facts.cpp_body import argument_spans
@@ -115,3 +118,26 @@ def is_device_code(candidate: Candidate) -> bool:
 def simple_of(name: str) -> str:
     """A name without its qualifiers."""
     return name.rsplit("::", 1)[-1]
+
+
+def handed_over(
+    kernels: KernelFinder, types_of: TypeReader, frame: Frame, body: Body, call: CallFact, candidate: Candidate
+) -> tuple[dict, dict]:
+    """The kernels that a call hands over, and the classes, by parameter."""
+    functions: dict[str, tuple] = {}
+    types: dict[str, str] = {}
+    for parameter, span in zip(candidate.function.parameters, call.arguments, strict=False):
+        if parameter.name:
+            found = kernels.in_argument(body, span, frame)
+            if found:
+                functions[parameter.name] = found
+    for parameter, span in zip(
+        template_parameters(candidate.function.template), call.template_arguments or (), strict=False
+    ):
+        found = kernels.in_argument(body, span, frame)
+        if found:
+            functions[parameter.name] = found
+        bound = types_of.bindable(body.text(span), frame)
+        if bound:
+            types[parameter.name] = bound
+    return functions, types

@@ -16,6 +16,7 @@ from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.callees import (
     applied,
     constructions,
+    handed_over,
     is_device_code,
     is_made,
     made_class,
@@ -29,7 +30,6 @@ from opwalker.expand.instances import InstanceReader, Judge
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
 from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
-from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terminals import (
     KERNEL_QUERIES,
     LAUNCH_CALLS,
@@ -318,7 +318,7 @@ class Follower:
             if is_device_code(candidate):
                 continue
             if candidate.key not in handed:
-                handed[candidate.key] = self._handed(frame, body, call, candidate)
+                handed[candidate.key] = handed_over(self._kernels, self._types, frame, body, call, candidate)
             functions, types = handed[candidate.key]
             bound, why = fit.bound, fit.why
             count = self._variants[candidate.key] = self._variants.get(candidate.key, 0) + 1
@@ -331,26 +331,6 @@ class Follower:
                 origins=origins, owner=fit.owner, given=fit.given, doubt=doubt, caller=(frame, body, call),
             )  # fmt: skip
             self._enter(made, depth + 1)
-
-    def _handed(self, frame: Frame, body: Body, call: CallFact, candidate: Candidate) -> tuple[dict, dict]:
-        """The kernels that a call hands over, and the classes, by parameter."""
-        functions: dict[str, tuple] = {}
-        types: dict[str, str] = {}
-        for parameter, span in zip(candidate.function.parameters, call.arguments, strict=False):
-            if parameter.name:
-                found = self._kernels.in_argument(body, span, frame)
-                if found:
-                    functions[parameter.name] = found
-        for parameter, span in zip(
-            template_parameters(candidate.function.template), call.template_arguments or (), strict=False
-        ):
-            found = self._kernels.in_argument(body, span, frame)
-            if found:
-                functions[parameter.name] = found
-            bound = self._types.bindable(body.text(span), frame)
-            if bound:
-                types[parameter.name] = bound
-        return functions, types
 
     def _way(self, frame: Frame, body: Body, call: CallFact, candidate: Candidate) -> tuple[tuple[PathStep, ...], str]:
         """The steps to a function that is called, and the translation unit that it is read in."""
