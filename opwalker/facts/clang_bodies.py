@@ -203,6 +203,8 @@ class Bodies:
 
     def _holds_function(self, kind: Any) -> bool:
         made = kind.get_canonical()
+        if made._kind_id in self._kinds.arrays:
+            made = made.get_array_element_type().get_canonical()
         return made._kind_id in self._kinds.pointers and made.get_pointee()._kind_id in self._kinds.function_types
 
     def _assignment(self, cursor: Any) -> None:
@@ -286,14 +288,14 @@ class Bodies:
         if number == len(self.symbols):
             self.symbols.append(made)
         self._by_usr[own] = number
-        if pattern is not None and here and body is not None:
+        if pattern is not None and here:
             if number not in self._kernels:
-                children = self.kinds_of_children(body)
+                children = self.kinds_of_children(target)
                 self._kernels[number] = self._kinds.global_ in children
                 self._on_device[number] = self._kinds.on_device(children)
             if self._kernels[number]:
                 self._texts[own] = spelt(target, self._parameters(number, pattern), self._kinds)
-            if not self._on_device[number]:
+            if body is not None and not self._on_device[number]:
                 self._instance(number, body)
         return number
 

@@ -36,6 +36,7 @@ class Kinds:
         self.variables = ids("VAR_DECL", "PARM_DECL")
         self.binary = cindex.CursorKind.BINARY_OPERATOR.value
         self.returned = cindex.CursorKind.RETURN_STMT.value
+        self.arrays = types("CONSTANTARRAY", "INCOMPLETEARRAY")
         self.pointers = types("POINTER", "LVALUEREFERENCE")
         self.function_types = types("FUNCTIONPROTO", "FUNCTIONNOPROTO")
         self.macro = cindex.CursorKind.MACRO_DEFINITION.value

@@ -146,7 +146,8 @@ class Opinion:
         if any(self._reading.flows(variable, wanted, way) for variable in through):
             return made.proved()
         if through:
-            return made.open("it goes through a variable, and clang does not show how it gets there")
+            text = "it goes through a variable, and clang does not show how it gets there"
+            return made.open(text + self._reading.lacking(step.file))
         lost = self._reading.lost(step.file, step.line, last)
         return made.open(lost or f"clang sees no use of {simple(wanted.name)} there" + self._reading.lacking(step.file))
 

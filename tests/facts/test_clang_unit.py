@@ -157,6 +157,7 @@ INSTANCES = {
     "what is deduced": ("template <class A> __global__ void k(A* = nullptr) {}", "k<n::T<int>>", "n::T<int>"),
     "a function": ("template <class A, void (*F)()> __global__ void k() {}", "k<int, f>", "int, &f"),
     "a pack": ("template <int N, class... A> __global__ void k() {}", "k<3, int, n::T<float>>", "3, int, n::T<float>"),
+    "one whose body does not fit": ("template <class A> __global__ void k() { A().no(); }", "k<int>", "int"),
     "an empty pack": ("template <int N, class... A> __global__ void k() {}", "k<3>", "3"),
 }
 
@@ -167,7 +168,7 @@ def test_instances_of_kernels(kernel: str, launched: str, text: str | None, tmp_
     unit = read(
         tmp_path, f"{names} typedef unsigned char byte_t;\n{kernel}\nvoid g() {{\n  {launched}<<<1, 1>>>();\n}}\n"
     )
-    assert unit.errors == 0
+    assert unit.errors == (".no()" in kernel)
     assert {(one.line, unit.symbols[one.symbol].name, one.text) for one in unit.instances} == {(4, "k", text)}
 
 
