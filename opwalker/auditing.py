@@ -34,6 +34,7 @@ def audit_session(
     """
     from dataclasses import replace
 
+    from opwalker.views.audit.lookup import SourceText
     from opwalker.views.audit.side import SourceSide
     from opwalker.views.audit.whole import SourceAnswers, audit
 
@@ -56,7 +57,7 @@ def audit_session(
         answers,
         libraries,
         {file.called: file.also for file in files},
-        lambda name: _kernel_place(session, name),
+        SourceText(index, session.known, session.text),
     )
     archives = [file.place.name for file in files if file.member is not None]
     return replace(result, wheels=tuple(dict.fromkeys(archives)))
@@ -111,13 +112,3 @@ def _build_gaps(session: Session) -> tuple[Gap, ...]:
         Gap("build", Span(one.file, one.problem.line, one.problem.line), one.problem.message)
         for one in session.builds.problems
     )
-
-
-def _kernel_place(session: Session, name: str) -> Span | None:
-    """Where the source has a kernel of a simple name."""
-    if not name.isidentifier():
-        return None
-    for path, function in session.workbench.index.functions(name):
-        if "global" in function.flags:
-            return Span(path, function.line, function.line)
-    return None

@@ -30,7 +30,10 @@ include(FetchContent)
 FetchContent_Declare(colkit GIT_REPOSITORY https://code.invalid/colkit.git GIT_TAG v1)
 FetchContent_MakeAvailable(colkit)
 install(TARGETS _colkit DESTINATION rowkit)
-set(SOURCES csrc/bindings.cpp csrc/scale.cu)
+set(GENERATOR "${CMAKE_CURRENT_SOURCE_DIR}/csrc/make_rows.py")
+execute_process(COMMAND python ${GENERATOR})
+file(GLOB GENERATED csrc/made_*.cu)
+set(SOURCES ${GENERATED} csrc/bindings.cpp csrc/scale.cu)
 if(ROWKIT_WITH_SORT)
   list(APPEND SOURCES csrc/sort.cu)
 endif()
@@ -53,9 +56,11 @@ TORCH_LIBRARY(rowkit, m) {
 """
 
 SCALE = """
+#include "tuned.inc"
 template <typename T, int N>
 __global__ void scale_kernel(T* rows, float by) { rows[threadIdx.x * N] *= by; }
 __global__ void unused_helper_kernel(int* rows) { rows[0] = 1; }
+__global__ void lone_kernel(int* rows) { rows[0] = 4; }
 void scale(at::Tensor& rows, double by) {
   if (rows.size(0) > 8) {
     scale_kernel<float, 8><<<1, 32>>>(rows.data_ptr<float>(), by);
@@ -63,6 +68,7 @@ void scale(at::Tensor& rows, double by) {
     scale_kernel<float, 4><<<1, 32>>>(rows.data_ptr<float>(), by);
   }
   unused_helper_kernel<<<1, 1>>>(rows.data_ptr<int>());
+  launch_tuned(&tuned_kernel, rows.data_ptr<int>());
 }
 """
 
@@ -82,7 +88,12 @@ COPY = "_ZN3cub11EmptyKernelIvEEvv"
 DEF = block("TORCH_LIBRARY_init_rowkit")
 IMPL = block("TORCH_LIBRARY_IMPL_init_rowkit_CUDA_1")
 SCHEMA = "scale(Tensor! rows, float by) -> ()"
+GENERATOR = """
+for kind in ("float", "double"):
+    print(f"template __global__ void made_kernel<{kind}>({kind}*);")
+"""
 FILES = {
+    "csrc/make_rows.py": GENERATOR,
     "CMakeLists.txt": CMAKE,
     "csrc/bindings.cpp": BINDINGS,
     "csrc/scale.cu": SCALE,
@@ -177,6 +188,7 @@ def test_kernels_of_the_source_alone_say_why(audit: Audit) -> None:
     assert reasons == {
         "sort_kernel": "its file is compiled only if ROWKIT_WITH_SORT",
         "extra_kernel": "its file goes into _extra, which is not among the libraries",
+        "lone_kernel": "nothing instantiates it: no op of the source launches it by a path that could be followed",
     }
 
 
@@ -211,6 +223,35 @@ def test_an_instance_that_is_not_built_is_a_difference(audit: Audit) -> None:
     )
     scale = kernels(audit(_rowkit=fewer))["scale_kernel"]
     assert (scale.verdict, scale.explained, scale.missing, scale.extra) == ("different", False, ("float, 8",), ())
+
+
+def test_a_kernel_that_is_no_template_has_one_instance_whoever_launches_it(audit: Audit) -> None:
+    functions = {**BUILT.functions, "more": ["_Z11lone_kernelPi"]}
+    found = kernels(audit(_rowkit=replace(BUILT, functions=functions)))
+    lone = found["lone_kernel"]
+    assert (lone.ops, lone.verdict, lone.predicted, lone.built) == ((), "equal", 1, 1)
+
+
+def test_a_kernel_in_a_file_that_the_source_lacks(audit: Audit) -> None:
+    """The launching file names it and includes what is not there; a kernel that nothing names stays unexplained."""
+    more = {**BUILT.functions, "more": ["_Z12tuned_kernelPi", "_Z14unknown_kernelPi"]}
+    found = audit(_rowkit=replace(BUILT, functions=more)).foreign
+    reasons = {one.kernels: (one.reason, one.explained) for one in found if one.origin is None}
+    assert reasons == {
+        ("tuned_kernel",): ("csrc/scale.cu:2 includes tuned.inc, which is not in the source", True),
+        ("unknown_kernel",): ("no file of the source defines it", False),
+    }
+
+
+def test_a_kernel_that_a_script_writes(audit: Audit) -> None:
+    functions = {**BUILT.functions, "more": ["_Z11made_kernelIfEvPT_"]}
+    (made,) = [
+        one
+        for one in audit(_rowkit=replace(BUILT, functions=functions)).foreign
+        if one.kernels[0] != "cub::EmptyKernel"
+    ]
+    assert (made.kernels, made.explained) == (("made_kernel",), True)
+    assert made.reason == "it stands in files that csrc/make_rows.py writes when it is built"
 
 
 def test_a_schema_that_differs_is_a_difference(audit: Audit) -> None:

@@ -16,6 +16,7 @@ from opwalker.model.audit import ForeignKernels, KernelAudit, Provenance
 from opwalker.model.binary import BuiltKernel, LibraryFacts
 from opwalker.model.places import Span
 from opwalker.model.walk import KernelEntry
+from opwalker.views.audit.lookup import SourceText
 from opwalker.views.audit.side import SourceSide
 
 
@@ -72,6 +73,9 @@ def _audit(
         )  # fmt: skip
     found = {_bare(k.arguments): k.arguments for k in kernels if k.arguments is not None}
     unnamed = sum(1 for k in kernels if k.arguments is None)
+    if set(found) == {""} and not unnamed and set(predicted) <= {""}:
+        # A kernel that is no template has one instance, whoever launches it.
+        predicted, whole = {"": ""}, True
     missing = tuple(sorted(text for bare, text in predicted.items() if bare not in found))
     extra = tuple(sorted(text for bare, text in found.items() if bare not in predicted))
     verdict, reason, explained = _verdict(whole, why, missing, extra, unnamed)
@@ -158,16 +162,16 @@ def foreign_kernels(
     libraries: Sequence[LibraryFacts],
     accounted: dict[str, set[str]],
     origin_of: Callable[[str], Provenance | None],
-    hint: Callable[[str], Span | None],
+    text: SourceText,
 ) -> list[ForeignKernels]:
     """The kernels of each library that its source does not define, by what they are. ``origin_of`` knows namespaces of
-    libraries of headers; ``hint`` finds a kernel of a simple name in the source."""
+    libraries of headers."""
     out: list[ForeignKernels] = []
     for library in libraries:
         groups: dict[tuple[Provenance | None, str, bool], dict[str, int]] = {}
         numbers = Counter(k.name for k in library.kernels if k.name not in accounted[library.path])
         for name, number in numbers.items():
-            groups.setdefault(_origin(side, library.path, name, origin_of, hint), {})[name] = number
+            groups.setdefault(_origin(side, library.path, name, origin_of, text), {})[name] = number
         for (origin, reason, explained), names in groups.items():
             total = sum(names.values())
             out.append(ForeignKernels(library.path, origin, tuple(sorted(names)), total, reason, explained))
@@ -179,7 +183,7 @@ def _origin(
     library: str,
     name: str,
     origin_of: Callable[[str], Provenance | None],
-    hint: Callable[[str], Span | None],
+    text: SourceText,
 ) -> tuple[Provenance | None, str, bool]:
     headers = origin_of(name)
     if headers is not None:
@@ -189,17 +193,17 @@ def _origin(
         named = " or ".join(one.name for one in fetched)
         whole = "" if side.is_foreign(library) else "some of "
         return fetched[0], f"{whole}its sources are fetched when it is built: {named}", True
-    generated = [one for one in side.generated(library) if one.name.rpartition("/")[2]]
-    place = hint(name.rpartition("::")[2])
+    simple = name.rpartition("::")[2]
+    place = text.kernel(simple)
     if place is not None:
         return None, f"the source has a kernel of that name under another scope, at {place.file}:{place.line}", False
-    if generated:
-        scripts = ", ".join(one.name for one in generated)
-        return (
-            generated[0],
-            f"no file of the source defines it; the build writes sources of this library by {scripts}",
-            True,
-        )
+    written = next((one for one in side.generated(library) if text.script_names(one.name, simple)), None)
+    if written is not None:
+        return written, f"it stands in files that {written.name} writes when it is built", True
+    missing = text.missing_include(side.sources(library), simple)
+    if missing is not None:
+        where, target = missing
+        return None, f"{where.file}:{where.line} includes {target}, which is not in the source", True
     if not side.targets[library]:
         return None, "no build file that could be read makes this library", False
     return None, "no file of the source defines it", False

@@ -129,6 +129,11 @@ class SourceSide:
         placed = any(self.uses(path) for path in paths)
         return [one for one in libraries if not self.is_foreign(one) and not (placed and self.targets[one])]
 
+    def sources(self, library: str) -> tuple[str, ...]:
+        """The files of the tree that the targets of a library compile, and what they include."""
+        own = [s.path for target in self.targets[library] for s in target.sources if s.path in self._paths]
+        return tuple(dict.fromkeys(path for source in own for path in (source, *sorted(self._closure(source)))))
+
     def generated(self, library: str) -> tuple[Provenance, ...]:
         """The scripts that write sources of a library's targets when it is built, with the files that they make."""
         files = {target.file for target in self.targets[library]}

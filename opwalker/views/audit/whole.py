@@ -6,7 +6,7 @@ In: the source side, the ops and kernels that the source says, the libraries. Ou
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opwalker import resources
@@ -23,9 +23,10 @@ from opwalker.model.audit import (
 )
 from opwalker.model.binary import LibraryFacts
 from opwalker.model.ops import Op
-from opwalker.model.places import Gap, SourceInfo, Span
+from opwalker.model.places import Gap, SourceInfo
 from opwalker.model.walk import KernelEntry
 from opwalker.views.audit.kernels import audit_kernels, foreign_kernels
+from opwalker.views.audit.lookup import SourceText
 from opwalker.views.audit.ops import audit_ops
 from opwalker.views.audit.side import SourceSide
 
@@ -46,16 +47,15 @@ def audit(
     answers: SourceAnswers,
     libraries: Sequence[LibraryFacts],
     also: dict[str, tuple[str, ...]],
-    kernel_place: Callable[[str], Span | None],
+    text: SourceText,
 ) -> AuditResult:
-    """Everything that both sides say of each other. ``also`` are the copies of a library; ``kernel_place`` finds a
-    kernel of a simple name in the source."""
+    """Everything that both sides say of each other. ``also`` are the copies of a library."""
     compared = [library for library in libraries if not library.builds or side.build in library.builds]
     ops = audit_ops(side, answers.ops, compared)
     kernels, accounted = audit_kernels(side, answers.kernels, compared)
     own = {kernel.name.partition("::")[0] for kernel in kernels if kernel.status == "both"}
     headers = _headers(side)
-    foreign = foreign_kernels(side, compared, accounted, lambda name: _header_library(name, own, headers), kernel_place)
+    foreign = foreign_kernels(side, compared, accounted, lambda name: _header_library(name, own, headers), text)
     reports = tuple(_library(side, library, ops, also.get(library.path, ())) for library in libraries)
     result = AuditResult(
         source=source,
