@@ -225,15 +225,17 @@ def _notes(session: Session, names: Sequence[str], everything: bool, take: Calla
 
 def check(
     options: Options, chosen: CheckOptions, *, progress: Progress = None, say: Say = None
-) -> CheckResult:
-    """What the rules find in a source."""
+) -> tuple[CheckResult, Text]:
+    """What the rules find in a source, and a reader of the files that the findings lie in."""
     return asked(options, progress, say, lambda session: _check(session, chosen))
 
 
-def _check(session: Session, chosen: CheckOptions) -> CheckResult:
+def _check(session: Session, chosen: CheckOptions) -> tuple[CheckResult, Text]:
     from opwalker.views.check.check import check_source
 
-    return check_source(session, load_rules(), chosen)
+    result = check_source(session, load_rules(), chosen)
+    texts = {path: session.text(path) for path in {one.file for one in result.findings}}
+    return result, lambda path: texts.get(path, "")
 
 
 def load_rules() -> tuple[tuple[Rule, str], ...]:

@@ -87,11 +87,15 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What was asked of ``check``: ``select``/``ignore`` are rule ids or ``ALL``; ``paths`` narrow the findings."""
+    """What was asked of ``check``: ``select``/``ignore`` are rule ids or ``ALL``; ``paths`` narrow the findings.
+    ``baseline`` holds findings back, ``write_baseline`` is written; ``changed_since`` keeps those on changed lines."""
 
     paths: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    baseline: str | None = None
+    write_baseline: str | None = None
+    changed_since: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,6 @@ def findings(files: dict[str, str], rule: str, folder: Path, cache: Path) -> dic
         (folder / path).write_text(text, encoding="utf-8")
     options = pipeline.Options(source=str(folder), cache=cache, jobs=1)
     out: dict[tuple[str, int], int] = {}
-    for one in pipeline.check(options, CheckOptions(select=(rule,))).findings:
+    for one in pipeline.check(options, CheckOptions(select=(rule,)))[0].findings:
         out[one.file, one.line] = out.get((one.file, one.line), 0) + 1
     return out

@@ -5,40 +5,78 @@ In: a session, all rules, and what was asked. Out: a ``CheckResult``.
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Sequence
 
 from opwalker.errors import UsageError
 from opwalker.facts.workers import processors
 from opwalker.model.check import CheckOptions, CheckResult, Finding, Rule, Settings
+from opwalker.source.changes import Changes, changed_lines
+from opwalker.views.check.baseline import read_baseline, without, write_baseline
+from opwalker.views.check.excuses import UNUSED, judge
 from opwalker.views.check.fakes import Fakes
 from opwalker.views.check.routines import Kept, read_routines
-from opwalker.views.check.run import rule_info, run_rules
+from opwalker.views.check.run import findings_of, rule_info, run_rules
+from opwalker.views.check.settings import ProjectSettings, known_only, read_settings
 from opwalker.views.check.tree import Tree
 
 
 def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOptions) -> CheckResult:
-    """Run the chosen rules over a source."""
-    selected = select_rules([rule for rule, _ in rules], chosen)
-    tree = tree_of(session, Settings())
-    findings = run_rules(tree, selected, session.progress)
-    kept = tuple(one for one in findings if _within(one, chosen.paths))
+    """Run the chosen rules over a source, and judge what they find by what the project and the user asked for."""
+    known = {rule.id for rule, _ in rules} | {UNUSED}
+    project = read_settings(session.root.path)
+    for where, names in (("the settings", (*project.select, *project.extend_select, *project.ignore)),):
+        known_only(names, known, where)
+    selected = select_rules([rule for rule, _ in rules], chosen, project)
+    changes = changed_lines(session.root.path, chosen.changed_since) if chosen.changed_since else None
+    tree = tree_of(session, project.names)
+    found = run_rules(tree, selected, session.progress)
+    wanted = [one for one in found if _within(one.file, chosen.paths) and not project.ignores(one.rule, one.file)]
+    hidden = {"settings": sum(_within(one.file, chosen.paths) for one in found) - len(wanted)}
+    files = [path for path in tree.files("cuda", "cpp", "python") if _within(path, chosen.paths)]
+    stays, hidden["excuses"], drafts = judge(wanted, files, session.text, known, {rule.id for rule in selected})
+    stays = sorted([*stays, *findings_of(tree, _EXCUSES, drafts)], key=lambda one: (one.file, one.line, one.rule))
+    if chosen.write_baseline:
+        write_baseline(chosen.write_baseline, stays)
+    if chosen.baseline:
+        left = without(stays, read_baseline(chosen.baseline))
+        hidden["the baseline"], stays = len(stays) - len(left), left
+    if changes is not None:
+        left = [one for one in stays if _changed(one, changes)]
+        hidden["no change there"], stays = len(stays) - len(left), left
     pages = {rule.id: page for rule, page in rules}
     return CheckResult(
         source=session.source,
-        findings=kept,
-        counts=dict(sorted(Counter(one.rule for one in kept).items())),
-        rules=tuple(rule_info(rule, pages[rule.id]) for rule in selected),
+        findings=tuple(stays),
+        counts=dict(sorted(Counter(one.rule for one in stays).items())),
+        hidden={reason: number for reason, number in hidden.items() if number},
+        rules=(*(rule_info(rule, pages[rule.id]) for rule in selected), rule_info(_EXCUSES, _EXCUSES_PAGE)),
     )
+
+
+#: Excuses are judged after all rules have run, so that what is not needed is known.
+_EXCUSES = Rule(UNUSED, "warning", lambda tree: ())
+_EXCUSES_PAGE = """An excuse that excuses nothing, gives no reason, or names no rule.
+
+*Why.* A line `opwalker: ignore[rule-id] reason` holds a finding back. Once the code is mended it only hides the next
+one.
+
+*Use instead.* Remove it, or say why it is there.
+"""
+
+
+def _changed(one: Finding, changes: Changes) -> bool:
+    """Whether a finding, or a step of what it rests on, lies on a changed line."""
+    places = [(one.file, one.line, one.end_line), *((at.file, at.line, at.line) for at in one.related)]
+    return any(first <= end and line <= last for file, line, end in places for first, last in changes.get(file, ()))
 
 
 def tree_of(session, settings: Settings) -> Tree:
     """The source of a session as rules see it."""
     workbench = session.workbench
     digests = {path: row[3] for path, row in session.known.items()}
-    kept = Kept(
-        session.store.result, session.store.put_result, lambda path: digests.get(path, ""), session.about()
-    )
+    kept = Kept(session.store.result, session.store.put_result, lambda path: digests.get(path, ""), session.about())
     routines = read_routines(workbench, kept, session.options.jobs or processors())
     languages: dict[str, list[str]] = {}
     for path, row in session.known.items():
@@ -50,21 +88,24 @@ def tree_of(session, settings: Settings) -> Tree:
     )  # fmt: skip
 
 
-def select_rules(rules: Sequence[Rule], chosen: CheckOptions) -> list[Rule]:
-    """The rules that run: those that are on by default, or those selected, without those ignored. UsageError for an id
-    that no rule has."""
+def select_rules(rules: Sequence[Rule], chosen: CheckOptions, project: ProjectSettings) -> list[Rule]:
+    """The rules that run: those selected (by the user, else by the project, else those on by default), without those
+    ignored. UsageError for an id that no rule has."""
     known = {rule.id for rule in rules}
     for name in (*chosen.select, *chosen.ignore):
         if name != "ALL" and name not in known:
-            raise UsageError(f"no rule is called {name!r}", "see 'opwalker check --rules'")
-    if "ALL" in chosen.select:
+            near = difflib.get_close_matches(name, known, n=2)
+            hint = f"nearest: {', '.join(near)}" if near else "see 'opwalker check --rules'"
+            raise UsageError(f"no rule is called {name!r}", hint)
+    select = chosen.select or project.select
+    wanted = set(select) if select else {rule.id for rule in rules if rule.default} | set(project.extend_select)
+    if "ALL" in wanted:
         wanted = known
-    elif chosen.select:
-        wanted = set(chosen.select)
-    else:
-        wanted = {rule.id for rule in rules if rule.default}
-    return [rule for rule in rules if rule.id in wanted and rule.id not in chosen.ignore]
+    ignored = {*chosen.ignore, *(() if chosen.select else project.ignore)}
+    return [rule for rule in rules if rule.id in wanted and rule.id not in ignored]
 
 
-def _within(one: Finding, paths: Sequence[str]) -> bool:
-    return not paths or any(one.file == path or one.file.startswith(path.rstrip("/") + "/") for path in paths)
+def _within(file: str, paths: Sequence[str]) -> bool:
+    return not paths or any(
+        path in ("", ".") or file == path or file.startswith(path.rstrip("/") + "/") for path in paths
+    )

@@ -27,6 +27,11 @@ def run_rules(
     return tuple(_findings(tree, drafts.values()))
 
 
+def findings_of(tree: CheckedTree, rule: Rule, drafts: Iterable[Draft]) -> tuple[Finding, ...]:
+    """Drafts of one rule as findings."""
+    return tuple(_findings(tree, ((rule, draft) for draft in drafts)))
+
+
 def _findings(tree: CheckedTree, drafts: Iterable[tuple[Rule, Draft]]) -> Iterable[Finding]:
     lines: dict[str, list[str]] = {}
     seen: dict[str, int] = {}
