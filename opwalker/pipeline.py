@@ -78,6 +78,7 @@ LOOKED_FOR = (
     "STABLE_TORCH_LIBRARY",
     "torch.library in Python",
     "PYBIND11_MODULE",
+    "PyMethodDef tables",
     "TVM-FFI exports",
 )
 

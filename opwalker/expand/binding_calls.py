@@ -171,6 +171,8 @@ class CallReader:
 
     def _enter(self, path, call, handle, class_name, line, condition, scope, macros, origin) -> None:
         method = call.method
+        if method == "RegisterOperators" and len(call.arguments) > 1:
+            method = "op"  # made with an op's name and function, as if `op` were called with them
         if handle.kind == "pybind11" and method in ("class_", "enum_", "attr") and call.arguments:
             name = class_name if method != "attr" else literal(call.arguments[0])
             if name:
@@ -202,7 +204,7 @@ class CallReader:
         is_lambda = any("[" in argument and not argument.lstrip().startswith('"') for argument in arguments)
         plain = self._files.view(path).blanked.plain if is_lambda else ""
         if handle.kind == "torch_library":
-            made = torch_entries(call.method, arguments, offsets, plain, handle, place)
+            made = torch_entries(method, arguments, offsets, plain, handle, place)
         else:
             made_of = self._classes.get((handle.prefix, class_name or "")) or class_name
             made = plain_entries(call.method, arguments, offsets, plain, handle, (class_name, made_of), place)

@@ -19,6 +19,7 @@ from opwalker.expand.binding_blocks import (
 )
 from opwalker.expand.binding_calls import CallReader
 from opwalker.expand.binding_entries import Handle
+from opwalker.expand.binding_tables import method_tables
 from opwalker.expand.binding_text import function_ref, key_name
 from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files, FileView
@@ -79,6 +80,9 @@ class BindingReader:
                 else:
                     self._free_calls(path, facts, site)
         self._exports()
+        tables, gaps = method_tables(self._index, self._files)
+        self._reader.out += tables
+        self._reader.gaps += gaps
         unique: dict[Binding, None] = dict.fromkeys(self._reader.out)
         ordered = sorted(unique, key=lambda b: (b.path, b.line, b.name, b.role))
         return Bindings(tuple(ordered), tuple(dict.fromkeys(self._reader.gaps)))

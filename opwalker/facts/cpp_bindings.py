@@ -16,7 +16,10 @@ _CALL = re.compile(
     r"(\.|->)\s*(?:template\s+)?(def\w*|impl\w*|_impl|op|value|attr|export_values|fallback|class_|func|init|set_python_module)"
     r"\s*(<|\()"
 )
-_CLASS = re.compile(r"\b(?:[A-Za-z_]\w*::)*(class_|enum_|ObjectDef|GlobalDef|RegisterOperators)\s*(?=[<({])")
+_CLASS = re.compile(
+    r"\b(?:[A-Za-z_]\w*::)*(class_|enum_|ObjectDef|GlobalDef|RegisterOperators(?=\s+\w+\s*[({]|\s*[<({]))"
+    r"(?:(?<=Operators)\s+\w+)?\s*(?=[<({])"
+)
 _STATEMENT = re.compile(r"(?:^|[;{}])\s*((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)\s*(?:<[^;(){}]*>)?\s*\(")
 _HANDLE = re.compile(r"(?:[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\s*<[^<>;]*>)?(?:\s*\([^()]*\))?)\s*\Z")
 _KEYWORDS = frozenset("if for while switch return sizeof catch else do".split())
@@ -99,7 +102,7 @@ def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -
         key=lambda item: item[0],
     )
     for at, match, kind in starts:
-        name_end = match.end(2) if kind == "call" else match.end(1)
+        name_end = match.end(2) if kind == "call" else match.end()
         opened = re.compile(r"\s*").match(plain, name_end).end()
         template = None
         if plain[opened] == "<":
@@ -150,7 +153,7 @@ def _calls(blanked: Blanked, conditionals: Conditionals, start: int, end: int) -
                 tuple(a for a, _ in pieces),
             )
         )
-    if not any(call.method.startswith(("def", "impl", "class_", "op", "enum_")) for call in out):
+    if not any(call.method.startswith(("def", "impl", "class_", "op", "enum_", "Register")) for call in out):
         return ()
     return tuple(out)
 

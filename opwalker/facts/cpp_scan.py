@@ -86,6 +86,8 @@ def names(facts: CppFacts) -> list[tuple[str, str]]:
             out[(alias.name, "namespace_alias" if alias.kind == "namespace" else "alias")] = None
     for variable in facts.variables:
         out[(variable.name, "variable")] = None
+        if "PyMethodDef" in variable.type:
+            out[("", "method table")] = None
     for use in facts.invocations:
         out[(use.name, "invocation")] = None
     if facts.bindings:

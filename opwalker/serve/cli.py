@@ -19,7 +19,7 @@ from opwalker.serve.app import app, command
 from opwalker.serve.session import Session, one_of
 
 #: The bindings that ``ops --kind`` can be narrowed to.
-KINDS = ("torch_library", "aten", "pybind11", "tvm_ffi", "python", "ctypes")
+KINDS = ("torch_library", "aten", "pybind11", "cpython", "tvm_ffi", "python", "ctypes")
 STAGES = ("source", "facts", "index")
 
 

@@ -254,6 +254,42 @@ def test_an_export_under_a_condition() -> None:
     assert {b.condition for b in read(text)[0]} == {("defined(A)",)}
 
 
+TABLE = """static PyMethodDef methods[] = {
+  {"go", (PyCFunction)py_go, METH_VARARGS, "doc, with a comma"},
+  {"run", reinterpret_cast<PyCFunction>(ns::py_run), METH_NOARGS, nullptr},
+  {.ml_name = "stop", .ml_meth = _PyCFunction_CAST(py_stop), .ml_flags = 1},
+  {NULL, NULL, 0, NULL}
+};
+"""
+TAKERS = [
+    ('static PyModuleDef mod = {PyModuleDef_HEAD_INIT, "my_mod", "doc", -1, methods};', "my_mod"),
+    ('static PyModuleDef mod = {.m_base = PyModuleDef_HEAD_INIT, .m_name = "my_mod", .m_methods = methods};', "my_mod"),
+    ('PyTypeObject T = {PyVarObject_HEAD_INIT(NULL, 0) "m.T", 0};\nvoid init() { T.tp_methods = methods; }', "m.T"),
+    ('PyTypeObject T = {.ob_base = PyVarObject_HEAD_INIT(NULL, 0) .tp_name = "m.T", .tp_methods = methods};', "m.T"),
+    (
+        'static PyModuleDef mod = {PyModuleDef_HEAD_INIT, "a"};\nvoid i() { PyModule_AddFunctions(m, methods); }',
+        "a",
+    ),
+]
+
+
+@pytest.mark.parametrize(("taker", "name"), TAKERS)
+def test_tables_of_methods(taker: str, name: str) -> None:
+    bindings, gaps = read(TABLE + taker)
+    assert [(b.kind, b.role, b.name, b.function, b.line) for b in bindings if b.role == "impl"] == [
+        ("cpython", "impl", f"{name}.go", FunctionRef("py_go"), 2),
+        ("cpython", "impl", f"{name}.run", FunctionRef("ns::py_run"), 3),
+        ("cpython", "impl", f"{name}.stop", FunctionRef("py_stop"), 4),
+    ]
+    assert not gaps
+
+
+def test_a_table_of_methods_that_nothing_takes() -> None:
+    bindings, gaps = read(TABLE)
+    assert [b.unresolved for b in bindings if b.name == "go"] == ["what takes the table `methods` is not known"] * 2
+    assert [gap.kind for gap in gaps] == ["namespace"]
+
+
 def test_global_definitions() -> None:
     text = """TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;

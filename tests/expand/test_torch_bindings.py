@@ -393,6 +393,23 @@ def test_a_name_that_is_no_literal_is_a_gap() -> None:
     assert [(g.kind, g.span.line) for g in gaps] == [("registration", 2)]
 
 
+@pytest.mark.parametrize(
+    ("text", "schema"),
+    [
+        ('static auto r = torch::RegisterOperators("ns::f", &f);', None),
+        ('torch::RegisterOperators r("ns::f", &f);', None),
+        ('static c10::RegisterOperators r{"ns::f(Tensor x) -> Tensor", f};', "ns::f(Tensor x) -> Tensor"),
+    ],
+)
+def test_an_operator_that_the_object_is_made_with(text: str, schema: str | None) -> None:
+    bindings, gaps = read(text)
+    assert [(b.role, b.name, b.schema, shown(b.function) if b.role == "impl" else None) for b in bindings] == [
+        ("def", "ns::f", schema, None),
+        ("impl", "ns::f", None, "f"),
+    ]
+    assert not gaps
+
+
 def test_operators_registered_by_an_object() -> None:
     text = (
         "static auto registry = torch::RegisterOperators()\n"
