@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
@@ -74,8 +76,9 @@ def _x86_64(section: Section) -> Iterator[tuple[int, int]]:
 
 def _aarch64(section: Section) -> Iterator[tuple[int, int]]:
     """``adrp`` gives a page, an ``add`` to the same register soon after gives the place in it."""
-    words = section.data[: len(section.data) // 4 * 4]
-    code = struct.unpack(f"<{len(words) // 4}I", words)
+    code = array("I", bytes(section.data[: len(section.data) // 4 * 4]))
+    if sys.byteorder == "big":
+        code.byteswap()
     for number, word in enumerate(code):
         if word & 0x9F000000 != 0x90000000:
             continue

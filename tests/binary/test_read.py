@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,25 @@ def test_registered_names_count_where_the_code_cannot_be_unpacked() -> None:
     assert [(code.arch, code.kernels) for code in facts.device_code] == [("9.0", None)]
     assert len(facts.cannot_tell) == 1
     assert "1 of 1 modules of device code" in facts.cannot_tell[0]
+
+
+def test_without_the_optional_packages_kernels_are_told_and_their_architectures_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("backports.zstd", "compression.zstd", "lz4.block"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for package in ("backports", "compression", "lz4"):
+        if package in sys.modules:
+            for part in ("zstd", "block"):
+                monkeypatch.delattr(sys.modules[package], part, raising=False)
+    packed = fatbin(entry(b"12345678", 90, flags=0x8011, unpacked=64), entry(b"12345678", 80, flags=0x2011))
+    facts = read(Library(functions={"register": [HALF]}, fatbins=[packed]))
+    assert [(kernel.name, kernel.archs) for kernel in facts.kernels] == [("rows::kernel", None)]
+    assert [code.arch for code in facts.device_code] == ["8.0", "9.0"]
+    assert [text.partition(": ")[2] for text in facts.cannot_tell] == [
+        "its code is packed with LZ4: install opwalker[audit]",
+        "its code is packed with Zstandard: install opwalker[audit]",
+    ]
 
 
 def test_code_of_another_machine_is_not_looked_through() -> None:
