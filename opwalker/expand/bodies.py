@@ -43,6 +43,8 @@ class Body:
         self.expanded = expanded
         self.facts = facts
         self._files = files
+        #: Tells bodies apart for as long as a tree is read.
+        self.key: tuple = (path, root, id(self))
         self._block_starts = [block.start for block in facts.blocks]
         self._scope_starts = [start for start, _ in facts.scopes]
         #: Calls of each lambda, by where it starts: asked for at every mention of one of its parameters.
@@ -221,5 +223,6 @@ class Bodies:
             reader = self._device_preprocessor if on_device else self._preprocessor
             expanded = reader.span(path, start, end, root)
             found = Body(path, root, function, expanded, read_body(expanded.text), self.files, scope)
+            found.key = key
             self._bodies[key] = found
         return found

@@ -25,7 +25,11 @@ _NUMBER = re.compile(r"-?\d+[uUlL]*|true|false")
 
 
 def constructions(body: Body, classes: frozenset[str]) -> Iterable[CallFact]:
-    """The locals whose type is one of ``classes`` (simple names), as calls of its constructor."""
+    """The locals whose type is one of ``classes`` (simple names), and objects made as ``T{...}``, as calls of the
+    constructor."""
+    for made in body.facts.braced:
+        if strip_arguments(made.name).split("::")[-1] in classes:
+            yield made
     for local in body.facts.locals:
         if not local.name or local.type in ("using", "namespace", "using namespace") or local.type[-1:] in "*&":
             continue
@@ -38,7 +42,7 @@ def constructions(body: Body, classes: frozenset[str]) -> Iterable[CallFact]:
             continue  # a call or a temporary on the right: it stands among the calls itself
         arguments = argument_spans(body.expanded.full, value) if value is not None else ()
         arguments = tuple(a for a in arguments if a[1] > a[0])
-        yield CallFact(local.start, local.end, (local.start, local.end), written, None, arguments, None, local.block)
+        yield CallFact(local.start, local.end, (local.start, local.start), written, None, arguments, None, local.block)
 
 
 def made_class(call: CallFact, body: Body, classes: frozenset[str]) -> str | None:

@@ -95,7 +95,7 @@ class Choices:
         self, body: Body, frame: Frame, call: CallFact, position: int, choices: dict
     ) -> list[PassedCall | None]:
         """The calls of a lambda that is passed for a parameter; None among them for what could not be followed."""
-        key = (id(body), frame.key if frame.candidate else id(frame), call.start, position, _choice_key(choices))
+        key = (body.key, frame.key if frame.candidate else frame.name, call.start, position, _choice_key(choices))
         held = self._passed.get(key)
         if held is None:
             self._passed[key] = [None]  # a lambda that gets itself passed

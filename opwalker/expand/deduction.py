@@ -147,7 +147,7 @@ def _arguments(left: tuple[str, ...], right: tuple[str, ...], names, found, cano
             _pack(inner, right[number:], names, found, canonical)
             return
         if number >= len(right):
-            return  # defaults of the pattern's template
+            raise Mismatch
         argument(one, right[number], names, found, canonical)
     if len(right) > len(left) and not any(p.endswith("...") for p in left):
         return  # what stands behind is given by defaults

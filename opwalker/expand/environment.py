@@ -23,7 +23,7 @@ from opwalker.expand.terms import PassedCall, Term, Unknown
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact
 
-_MAX_DEPTH = 60
+_MAX_DEPTH = 50
 
 
 @dataclass(frozen=True)

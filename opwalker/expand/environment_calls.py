@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from opwalker.expand.arity import is_pack
 from opwalker.expand.constexpr_run import run
 from opwalker.expand.deduction import Mismatch, unify
 from opwalker.expand.expressions import evaluate, value_of
-from opwalker.expand.resolve import is_pack
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import ConstTerm, ListTerm, PackTerm, Term, TypeTerm, Unknown
 from opwalker.model.cpp import Function

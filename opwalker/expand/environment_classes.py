@@ -7,16 +7,19 @@ bound, and what its members are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from opwalker.expand.deduction import literal_term
 from opwalker.expand.expressions import evaluate
-from opwalker.expand.resolve import Context, visible
+from opwalker.expand.resolve import Context, strip_arguments, visible
 from opwalker.expand.shapes import components, shape
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import ConstTerm, ListTerm, Term, TypeTerm, Unknown, join_arguments
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.cpp import ClassDef
 
+#: Up to this depth what cannot be worked out is not tried again.
+_SHALLOW = 12
 _CONSTANT = "std::integral_constant<"
 
 
@@ -46,11 +49,13 @@ class ClassReading:
         key = ("member", self.context.root, owner.text, member)
         memo = self.tools.memo
         if key not in memo:
+            memo[key] = Unknown(f"`{owner.text[:60]}::{member[:40]}` is defined by itself")
             try:
                 memo[key] = self._try_member(owner, member)
             except Unknown as unknown:
-                if self.depth > 20:
-                    raise  # it may be known where less lies behind
+                if self.depth > _SHALLOW:
+                    del memo[key]  # it may be known where less lies behind
+                    raise
                 memo[key] = unknown
         held = memo[key]
         if isinstance(held, Unknown):
@@ -78,7 +83,13 @@ class ClassReading:
         key = ("class", self.context.root, text)
         memo = self.tools.memo
         if key not in memo:
-            memo[key] = self._located(text)
+            self._deeper()
+            memo[key] = None
+            try:
+                memo[key] = self._located(text)
+            except Unknown:
+                del memo[key]
+                raise
         return memo[key]
 
     def _located(self, text: str) -> Place | None:
@@ -286,6 +297,31 @@ class ClassReading:
         except Unknown:
             return ""
         return found.text if isinstance(found, TypeTerm) else ""
+
+    def tables(self, name: str) -> list[tuple[str, Any]]:
+        """The initialisers of variables outside functions that a name can mean, each with the environment it stands
+        in."""
+        qualifier, _, simple = name.rpartition("::")
+        owner = None
+        if qualifier:
+            try:
+                owner = self.type(qualifier).text
+            except Unknown:
+                owner = None
+        out: list[tuple[str, Any]] = []
+        place = self.located(owner or self.around or "")
+        while place is not None:
+            inside = self.standing_in(place)
+            out += [
+                (v.value, inside) for v in self.tools.index.facts(place.path).variables
+                if v.name == simple and place.made.body_start < v.offset < place.made.body_end and v.value
+            ]  # fmt: skip
+            place = self.located(outer_of(place.type)) if not out else None
+        if out:
+            return out
+        wanted = self._scope_of(tuple(p for p in strip_arguments(qualifier).split("::") if p))
+        entries = self.tools.index.entries(simple, ("variable",), lambda facts: facts.variables)
+        return [(v.value, self.elsewhere(path, v.scope)) for path, v in self._meant(entries, wanted) if v.value]
 
     def field(self, value: ListTerm, name: str) -> Term:
         """A field of a constant aggregate."""

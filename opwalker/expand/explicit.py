@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from opwalker.expand.deduction import deduce
 from opwalker.expand.environment import Environment, Tools
+from opwalker.expand.homes import Homes
 from opwalker.expand.resolve import Candidate, Context, Resolver
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import Term, Unknown, join_arguments
@@ -24,13 +25,14 @@ from opwalker.model.reach import Origin
 @dataclass(frozen=True, slots=True)
 class Explicit:
     """One explicit instantiation of a definition: its bindings and their printed form, or why they are not known.
-    ``origin`` is where it stands."""
+    ``origin`` is where it stands, ``owner`` the class that a member is instantiated for."""
 
     candidate: Candidate
     bound: dict[str, Term | None]
     text: str
     reason: str | None = None
     origin: Origin | None = None
+    owner: str | None = None
 
     @property
     def origins(self) -> dict[str, Origin]:
@@ -53,6 +55,29 @@ def explicit_instantiations(index: Index, resolver: Resolver, tools: Tools) -> I
                 if candidate.function.template and len(candidate.function.parameters) == len(function.parameters):
                     origin = Origin("instantiation", function.qualified_name, path, function.line)
                     yield replace(_read(tools, context, candidate, function), origin=origin)
+        yield from _classes(path, index, resolver, tools)
+
+
+def _classes(path: str, index: Index, resolver: Resolver, tools: Tools) -> Iterator[Explicit]:
+    """The members that ``template class A<int>;`` compiles: all that are no templates themselves."""
+    facts = index.facts(path)
+    homes = Homes(tools)
+    for made in facts.instantiations if facts else ():
+        terms = facts.conditions[made.condition]
+        if made.external or (terms and resolver.holds(path, terms, made.offset) is False):
+            continue
+        environment = Environment(tools, Context(path, path, made.scope))
+        origin = Origin("instantiation", "::".join((*made.scope, made.name)), path, made.line)
+        qualified = "::".join((*(s for s in made.scope if not s.startswith("(")), made.name))
+        try:
+            owner = environment.type(f"{qualified}<{made.arguments}>").text
+            for candidate, home in homes.members(environment, owner):
+                if not home.parameters(candidate.function):
+                    yield Explicit(candidate, home.bound, "", None, origin, home.type)
+        except Unknown as unknown:
+            for candidate in homes.named(made.name):
+                bound = {p.name: None for p in template_parameters(candidate.function.template) if p.name}
+                yield Explicit(candidate, bound, "", str(unknown), origin)
 
 
 def _read(tools: Tools, context: Context, candidate: Candidate, function: Function) -> Explicit:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from opwalker.expand.arity import is_pack
 from opwalker.expand.deduction import Mismatch, unify
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.environment_templates import NoType
@@ -18,7 +19,7 @@ from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.frames import Frame
 from opwalker.expand.homes import Home, Homes
 from opwalker.expand.overloads import best
-from opwalker.expand.resolve import Candidate, Context, is_pack
+from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.specialised import Specialisations, head_of, is_full
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import PackTerm, Term, TypeTerm, Unknown, flattened
@@ -91,6 +92,14 @@ class Fitter:
         if owner is None:
             return []
         return self._homes.functions(environment, owner, simple, len(call.arguments))
+
+    def constructors(self, environment: Environment, call: CallFact) -> list[Candidate]:
+        """The constructors of the class that a call makes an object of."""
+        owner = self._homes.made_by(environment, call)
+        place = environment.located(owner) if isinstance(owner, str) else None
+        if place is None:
+            return []
+        return self._homes.functions(environment, owner, place.made.name, len(call.arguments))
 
     def may_be_member(self, call: CallFact) -> bool:
         """Whether any class of the tree may have the member that a call names: a cheap no for most calls."""
@@ -227,7 +236,11 @@ class Fitter:
         held = dict(home.bound) if home is not None else {}
         owner = home.type if home is not None else None
         context = self.inside(candidate, {}).context
-        bound, why = self._explicit(parameters, environment, given, held, context)
+        try:
+            pieces = [p for span in given for p in environment.parts(environment.body.text(span))]
+        except Unknown as unknown:
+            return {p.name or f"#{n}": None for n, p in enumerate(parameters)}, str(unknown)
+        bound, why = self.explicit(parameters, pieces, held, context)
         if parameters and passed is not None:
             self._deduce(candidate, parameters, environment, passed, bound, held, owner)
         for number, parameter in enumerate(parameters):
@@ -261,24 +274,16 @@ class Fitter:
     def _mentioned(function: Function, name: str) -> bool:
         return any(re.search(rf"\b{re.escape(name)}\b", p.type) for p in function.parameters)
 
-    def _explicit(
-        self,
+    @staticmethod
+    def explicit(
         parameters: tuple[TemplateParameter, ...],
-        environment: Environment,
-        given: tuple[Span2, ...],
+        pieces: Sequence[tuple[str, Environment]],
         held: dict[str, Term | None],
         context: Context,
     ) -> tuple[dict[str, Term | None], str | None]:
-        """What explicit template arguments bind."""
+        """What explicit template arguments bind, each a text with the environment that it is read in. Raises NoType."""
         bound: dict[str, Term | None] = {}
         why: str | None = None
-        body = environment.body
-        pieces: list[tuple[str, Environment]] = []
-        for span in given:
-            try:
-                pieces += environment.parts(body.text(span))
-            except Unknown as unknown:
-                return bound, str(unknown)
         for number, parameter in enumerate(parameters):
             key = parameter.name or f"#{number}"
             rest = pieces[number:] if parameter.pack else pieces[number : number + 1]

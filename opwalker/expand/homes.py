@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from opwalker.expand.arity import accepts
 from opwalker.expand.deduction import Mismatch, argument
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.environment_classes import Place
-from opwalker.expand.resolve import Candidate, accepts
+from opwalker.expand.resolve import Candidate
 from opwalker.expand.shapes import components, shape
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import Term, Unknown
@@ -110,6 +111,29 @@ class Homes:
                     out.append(Candidate(path, function))
             if out:
                 break
+        return out
+
+    def members(self, environment: Environment, owner: str) -> list[tuple[Candidate, Home]]:
+        """Every member function with a body that a class has itself, with what its parameters are bound to."""
+        place = environment.located(owner)
+        if place is None:
+            raise Unknown(f"`{owner[:80]}` is not defined in the source")
+        out: list[tuple[Candidate, Home]] = []
+        for candidate in self.named(place.made.name):
+            outer = self._outer(candidate.path, candidate.function, place)
+            if outer is not None:
+                out.append((candidate, Home(place.type, self._renamed(candidate, place, outer), None, outer)))
+        return out
+
+    def named(self, name: str) -> list[Candidate]:
+        """The functions with a body that stand in a class of a name."""
+        out: list[Candidate] = []
+        for path in sorted(self._tools.index.paths):
+            facts = self._tools.index.facts(path)
+            for function in facts.functions if facts else ():
+                usable = function.body_end and "global" not in function.flags and "deleted" not in function.flags
+                if usable and function.scope[-1:] == (name,) and self._tools.resolver.is_read(path, function):
+                    out.append(Candidate(path, function))
         return out
 
     def _lineage(self, environment: Environment, owner: str) -> list[Place]:

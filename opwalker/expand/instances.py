@@ -124,6 +124,24 @@ class InstanceReader:
         judged = tuple((text, why) for text, why in never.items() if why is not None)
         return Instances(tuple(found), reason, origins.found, judged)
 
+    def written(self, candidate: Candidate, scope: Environment, arguments: Sequence[str]) -> Instances:
+        """The instance that a mention outside of functions compiles, such as an entry of a table."""
+        function = candidate.function
+        if function.template is None:
+            return Instances(("",))
+        parameters = template_parameters(function.template)
+        inside = self._fitter.inside(candidate, {})
+        try:
+            pieces = [piece for text in arguments for piece in scope.parts(text)]
+            given, why = self._fitter.explicit(parameters, pieces, {}, inside.context)
+            if why is not None:
+                raise Unknown(why)
+            terms = [given[p.name or f"#{n}"] for n, p in enumerate(parameters) if (p.name or f"#{n}") in given]
+            bound = inside.bind(parameters, terms, inside.context)
+            return Instances((join_arguments(inside.printed(parameters, bound)),), _hashed(bound))
+        except Unknown as unknown:
+            return Instances((), str(unknown))
+
     def _plain(self, body: Body, frame: Frame, offset: int) -> Instances:
         """A kernel that is no template, where the place that names it is compiled."""
         doubt: str | None = None
@@ -218,6 +236,12 @@ class InstanceReader:
             if out and not environment.choices:
                 break
         return list(out.values())
+
+    def constructors(self, body: Body, frame: Frame, call: CallFact) -> list[Candidate]:
+        """The constructors of the class that an alias means."""
+        for environment in self.environments(body, frame, call.start):
+            return self._fitter.constructors(environment, call)
+        return []
 
 
 def _has_pack(environment: Environment) -> bool:

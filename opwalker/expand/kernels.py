@@ -13,15 +13,16 @@ from dataclasses import replace
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import InstanceReader, lambda_calls
-from opwalker.expand.resolve import Candidate, Resolver
+from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index
 from opwalker.model.body import LambdaFact, Span2
 from opwalker.model.reach import KernelRef
 
 _NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _SCOPED = re.compile(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
-_MAX_DEPTH = 10
+_MAX_DEPTH = 24
 _MAX_RETURNS = 2
 _PLAIN_RETURNS = frozenset(
     "void bool int float double size_t int64_t uint32_t dim3 cudaStream_t std::string torch::Tensor at::Tensor".split()
@@ -41,6 +42,9 @@ class KernelFinder:
         self._index = index
         self._resolver = resolver
         self._bodies = bodies
+        self._cut = False
+        self._returning: dict[tuple, bool] = {}
+        self._alive: list[object] = []  # keeps what is told apart by identity while one expression is read
 
     def is_compiled(self, body: Body, frame: Frame, offset: int) -> bool:
         """Whether any way of reading a place keeps it."""
@@ -81,12 +85,20 @@ class KernelFinder:
         """Every kernel that the expression can mean, in source order. ``passed`` spans the arguments of a launch that
         the expression stands in: they may fix template arguments of a kernel named right there."""
         out: dict[tuple, KernelRef] = {}
+        self._cut = False
+        self._alive.clear()
         self._collect(body, span, frame, out, set(), 0, passed)
+        if self._cut:
+            why = f"kernels that are handed on through more than {_MAX_DEPTH} steps"
+            return tuple(replace(reference, incomplete=reference.incomplete or why) for reference in out.values())
         return tuple(out.values())
 
     def _collect(self, body: Body, span: Span2, frame: Frame, out: dict, seen: set, depth: int, passed=None) -> None:
-        key = (body.path, id(body), span)
-        if depth > _MAX_DEPTH or key in seen:
+        key = (id(body), id(frame), span)
+        if key in seen:
+            return
+        if depth > _MAX_DEPTH:
+            self._cut = True
             return
         seen.add(key)
         text = body.expanded.full
@@ -140,9 +152,9 @@ class KernelFinder:
             elif "::" not in name and self._variable(body, simple, match.start(), frame, out, seen, depth):
                 continue
             elif called:
-                self._returned(body, name, arguments, frame, out, seen, depth)
+                self._returned(body, name, match.start(), frame, out, seen, depth)
             else:
-                self._table(simple, body, frame, out, depth)
+                self._table(name, body, frame, out, match.start())
 
     @staticmethod
     def _add(out: dict, reference: KernelRef) -> None:
@@ -159,7 +171,7 @@ class KernelFinder:
         for held in body.enclosing_lambdas(offset):
             for position, (_, parameter) in enumerate(held.parameters):
                 if parameter == name:
-                    key = id(body), name, held.start
+                    key = id(body), id(frame), name, held.start
                     if key in seen:
                         return True  # what is passed for it has been looked at for another mention
                     seen.add(key)
@@ -169,7 +181,7 @@ class KernelFinder:
         locals_ = [f for f in body.locals_at(name, offset) if f.type not in ("using", "namespace")]
         if not locals_:
             return False
-        key = id(body), name, locals_[0].start
+        key = id(body), id(frame), name, locals_[0].start
         if key in seen:
             return True
         seen.add(key)
@@ -185,43 +197,90 @@ class KernelFinder:
         """What is passed for one parameter of a lambda, wherever it is called in the body."""
         return [c.arguments[position] for c in lambda_calls(body, held) if len(c.arguments) > position]
 
-    def _returned(self, body: Body, name: str, arguments, frame: Frame, out: dict, seen: set, depth: int) -> None:
-        """A function that returns a kernel: what its return statements can mean."""
-        del arguments
-        if name.split("::")[-1] not in self._index.names_of_kind("function"):
+    def _returned(self, body: Body, name: str, at: int, frame: Frame, out: dict, seen: set, depth: int) -> None:
+        """A function that returns a kernel: what its return statements can mean, with what the call binds."""
+        simple = strip_arguments(name).split("::")[-1]
+        if simple not in self._index.names_of_kind("function"):
             return
-        for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
-            if candidate.function.return_type in _PLAIN_RETURNS:
-                continue
-            root = frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
-            inner = self._bodies.of(candidate, root)
-            held = Frame(candidate, root, frame.steps, {}, dict(frame.types))
-            found: dict[tuple, KernelRef] = {}
+        call = next((c for c in body.facts.calls if c.callee[0] == at and c.simple == simple), None)
+        found = self._resolver.function(name, frame.context(body), None, kernel=False).candidates
+        if call is not None:
+            found = found or self._instances.members(body, frame, call)
+        usable = [c for c in found if self._may_return(c, self._root(c, frame))]
+        if call is None or not usable:
+            entered = [(c, Frame(c, self._root(c, frame), frame.steps, {}, dict(frame.types))) for c in usable]
+        else:
+            entered = [
+                (
+                    fit.candidate,
+                    Frame(
+                        fit.candidate, self._root(fit.candidate, frame), frame.steps, {}, dict(frame.types), fit.bound,
+                        fit.why, frame.certain, owner=fit.owner, given=fit.given, doubt=doubt,
+                    ),
+                )
+                for fit, _, doubt in self._instances.entries(usable, body, frame, call)
+            ]  # fmt: skip
+        for candidate, held in entered:
+            inner = self._bodies.of(candidate, held.root)
+            self._alive += (held, inner)
+            made: dict[tuple, KernelRef] = {}
             for span in inner.facts.returns:
-                self._collect(inner, span, held, found, seen, depth + 1)
+                self._collect(inner, span, held, made, seen, depth + 1)
             lacking = bool(self._bodies.unread_includes(inner))
-            for reference in found.values():
+            for reference in made.values():
                 self._add(out, replace(reference, certain=False) if lacking else reference)
 
-    def _table(self, name: str, body: Body, frame: Frame, out: dict, depth: int) -> None:
+    def _may_return(self, candidate: Candidate, root: str) -> bool:
+        """Whether a function can return a kernel: it names one, or returns what a function gives that can."""
+        function = candidate.function
+        if function.return_type in _PLAIN_RETURNS or ("device" in function.flags and "host" not in function.flags):
+            return False
+        key = (*candidate.key, root)
+        held = self._returning.get(key)
+        if held is None:
+            self._returning[key] = False  # one that only returns itself
+            held = self._returning[key] = self._returns_kernel(candidate, root)
+        return held
+
+    def _returns_kernel(self, candidate: Candidate, root: str) -> bool:
+        body = self._bodies.of(candidate, root)
+        if not self._index.names_of_kind("kernel").isdisjoint(_WORD.findall(body.expanded.full)):
+            return True
+        called = {w for span in body.facts.returns for w in re.findall(r"\w+", body.text(span))}
+        called &= self._index.names_of_kind("function")
+        for name in sorted(called):
+            for other in self._resolver.function(name, body.context, None, kernel=False).candidates:
+                near = other.path in self._index.closure(root)
+                if self._may_return(other, root if near else other.path):
+                    return True
+        return False
+
+    def _root(self, candidate: Candidate, frame: Frame) -> str:
+        return frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
+
+    def _table(self, name: str, body: Body, frame: Frame, out: dict, offset: int) -> None:
         """A variable at namespace or class level whose initialiser names kernels."""
-        if depth > _MAX_DEPTH or name not in self._index.names_of_kind("variable"):
+        simple = strip_arguments(name).split("::")[-1]
+        if simple not in self._index.names_of_kind("variable"):
             return
+        for environment in self._instances.environments(body, frame, offset):
+            for value, scope in environment.tables(name):
+                for candidate, arguments in self._named_kernels(value, body, frame):
+                    made = self._instances.written(candidate, scope, arguments)
+                    reason = made.reason or environment.doubt or frame.doubt
+                    reference = KernelRef(candidate.path, candidate.function, arguments, True, made.texts, reason)
+                    self._add(out, reference)
+
+    def _named_kernels(self, text: str, body: Body, frame: Frame) -> list[tuple[Candidate, tuple[str, ...]]]:
+        """The kernels that an initialiser names, with the template arguments written there."""
         kernel_names = self._index.names_of_kind("kernel")
-        closure = self._index.closure(frame.root)
-        for path, variable in self._index.entries(name, ("variable",), lambda facts: facts.variables):
-            if (path in closure or path == body.path) and variable.value:
-                for match in _NAME.finditer(variable.value):
-                    found = "".join(match.group().split())
-                    if found.split("::")[-1] in kernel_names:
-                        for candidate in self._resolver.function(
-                            found, frame.context(body), None, kernel=True
-                        ).candidates:
-                            plain = candidate.function.template is None
-                            why = None if plain else f"the arguments in the table `{name}` are not worked out"
-                            written = () if plain else _written(variable.value, match.end())
-                            instances = ("",) if plain else ()
-                            self._add(out, KernelRef(candidate.path, candidate.function, written, True, instances, why))
+        out = []
+        for match in _NAME.finditer(text):
+            name = "".join(match.group().split())
+            if name.split("::")[-1] in kernel_names:
+                found = self._resolver.function(name, frame.context(body), None, kernel=True).candidates
+                out += [(candidate, _written(text, match.end())) for candidate in found]
+        return out
 
     def host_functions(self, body: Body, span: Span2, frame: Frame) -> list[Candidate]:
         """Host functions that a called variable can hold: named in its initialiser, in assignments to it, or returned

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from opwalker.expand.arity import accepts
 from opwalker.expand.bodies import Body
 from opwalker.expand.frames import Frame
 from opwalker.expand.kernels import KernelFinder
-from opwalker.expand.resolve import accepts
 from opwalker.expand.terminals import LAUNCH_CALLS, terminal_kind
 from opwalker.facts.cpp_body import argument_spans
 from opwalker.facts.cpp_brackets import match_angle, split_commas

@@ -26,6 +26,10 @@ _OUTSIDE = re.compile(
     r"MKL|FLASHINFER|TVM|DMLC|EIGEN|BOOST|GTEST|FMT|OPENMP|ISA|SIMD|ARM|CPU_CAPABILITY|LITTLE|BIG|BYTE|linux|WIN)"
 )
 
+#: Libraries whose headers a tree may hold itself: then they set nothing that is not in the tree. A tree that defines so
+#: many macros of a family holds its library.
+_VENDORED = re.compile(r"(?:CUTLASS|CUTE|CK|CUB|THRUST|FLASHINFER|TVM|DMLC|EIGEN|FMT|PYBIND11|BOOST)_")
+_FAMILY = 20
 
 #: Macros that nvcc sets in its pass for one architecture; ``__CUDA_ARCH_LIST__`` is the same in all.
 _OF_A_PASS = re.compile(r"__CUDA_ARCH_(?!LIST__)")
@@ -56,6 +60,7 @@ class MacroTable:
         self._undone: dict[tuple[str, str, int, str], bool] = {}
         self._limits: dict[tuple[str, str], int] = {}
         self._settings: dict[str, bool] = {}
+        self._families: dict[str, bool] = {}
         self._busy: set[tuple[str, str]] = set()
         self._reaching: dict[tuple[str, str], bool] = {}
         self._definer_cache: dict[str, frozenset[str]] = {}
@@ -88,7 +93,7 @@ class MacroTable:
                 return known, value
             if not self.is_macro_name(name):
                 # What nobody sets is unset, unless a header that is not in the source or an unread build may set it.
-                return (False, None) if self.configuration.closed and not _OUTSIDE.match(name) else (None, None)
+                return (False, None) if self.configuration.closed and not self._is_outside(name) else (None, None)
             choice = self.lookup(name, path, offset, root)
             if choice is not None and choice.certainty == "proved":
                 return True, (choice.event.body or "").strip() or None
@@ -107,6 +112,18 @@ class MacroTable:
                 return value
             self._truths[key] = value
         return self._truths[key]
+
+    def _is_outside(self, name: str) -> bool:
+        """Whether a header that is not in the tree may set a macro that no file of the tree sets."""
+        if not _OUTSIDE.match(name):
+            return False
+        family = _VENDORED.match(name)
+        if family is None:
+            return True
+        if family.group() not in self._families:
+            held = sum(1 for other in self._index.names_of_kind("macro") if other.startswith(family.group()))
+            self._families[family.group()] = held >= _FAMILY
+        return not self._families[family.group()]
 
     def _is_fixed(self, terms: tuple[str, ...]) -> bool:
         found = self._fixed.get(terms)

@@ -10,8 +10,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from opwalker.expand.arity import is_pack
 from opwalker.expand.environment import Environment, Tools
-from opwalker.expand.resolve import Context, is_pack
+from opwalker.expand.resolve import Context
 from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import INTEGERS, Unknown

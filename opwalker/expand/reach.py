@@ -24,11 +24,13 @@ from opwalker.expand.callees import (
     unread_places,
 )
 from opwalker.expand.environment import Tools
+from opwalker.expand.found import Found
 from opwalker.expand.frames import Frame
 from opwalker.expand.held import HeldFunctions, Holding
 from opwalker.expand.instances import InstanceReader, Judge
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
+from opwalker.expand.leading import Leading
 from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
 from opwalker.expand.terminals import (
     KERNEL_QUERIES,
@@ -43,8 +45,8 @@ from opwalker.expand.terminals import (
 from opwalker.expand.types import TypeReader
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact
-from opwalker.model.reach import KernelRef, LaunchSite, Reach
-from opwalker.model.walk import Gap, PathStep, Span, Terminal
+from opwalker.model.reach import Reach
+from opwalker.model.walk import Gap, PathStep, Span
 
 #: Functions that one walk enters, and how deep calls nest, before the rest is reported as not followed.
 MAX_FUNCTIONS = 20000
@@ -65,35 +67,42 @@ class Follower:
     """Follows one entry point."""
 
     def __init__(
-        self, index: Index, resolver: Resolver, bodies: Bodies, tools: Tools, judge: Judge | None = None
+        self,
+        index: Index,
+        resolver: Resolver,
+        bodies: Bodies,
+        tools: Tools,
+        judge: Judge | None = None,
+        leading: Leading | None = None,
     ) -> None:
         self._index = index
         self._resolver = resolver
         self._bodies = bodies
         self._types = TypeReader(index)
+        self._leading = leading or Leading(index, bodies.files)
+        #: Names that an object's type can have: classes, and aliases of them.
+        self._types_named = index.names_of_kind("class") | index.names_of_kind("alias")
         self._instances = InstanceReader(tools, bodies, judge)
         self._kernels = KernelFinder(index, resolver, bodies, self._instances)
         self._variants: dict[tuple[str, int], int] = {}
         self._held = HeldFunctions(index, resolver, bodies, self._types)
         self._launch_reader = LaunchReader(self._kernels)
-        self._launches: dict[tuple, LaunchSite] = {}
-        self._terminals: dict[tuple, Terminal] = {}
-        self._functions: dict[tuple[str, int], tuple] = {}
-        self._gaps: dict[Gap, None] = {}
+        self._found = Found()
         self._visited: dict[tuple, int] = {}
         self._again: set[int] = set()
-        self._truncated = False
         self._later: deque[tuple[Frame, int]] = deque()
-        self._unfollowed: dict[str, tuple[str, int]] = {}
 
     def follow(self, candidate: Candidate, root: str) -> Reach:
         """Everything that a function reaches, in the unit that begins at ``root``."""
         self._enter(Frame(candidate, root, ()), 0)
         return self._result()
 
-    def follow_bound(self, candidate: Candidate, bound: dict, why: str | None, origins: dict) -> Reach:
-        """A function template with its parameters bound, such as an explicit instantiation of it."""
-        self._enter(Frame(candidate, candidate.path, (), bound=bound, unbound=why, origins=origins), 0)
+    def follow_bound(
+        self, candidate: Candidate, bound: dict, why: str | None, origins: dict, owner: str | None = None
+    ) -> Reach:
+        """A function template with its parameters bound, such as an explicit instantiation of it; ``owner`` is the
+        class that a member is instantiated for."""
+        self._enter(Frame(candidate, candidate.path, (), bound=bound, unbound=why, origins=origins, owner=owner), 0)
         return self._result()
 
     def follow_body(self, body: Body, name: str) -> Reach:
@@ -104,29 +113,13 @@ class Follower:
     def _result(self) -> Reach:
         while self._later:
             self._visit(*self._later.popleft())
-        launches = tuple(self._launches.values())
-        if self._truncated:
-            launches = tuple(replace(site, kernels=_not_whole(site.kernels)) for site in launches)
-        return Reach(
-            launches,
-            tuple(self._terminals.values()),
-            tuple(self._functions.values()),
-            tuple(self._gaps),
-            self._truncated,
-            tuple((name, *place) for name, place in self._unfollowed.items()),
-            frozenset(self._again),
-        )
-
-    def _lost(self, body: Body, call: CallFact, name: str) -> None:
-        """Notes a call that could not be followed: it counts where nothing else is found."""
-        self._unfollowed.setdefault(name if len(name) < 80 else name[:77] + "...", body.origin(call.start))
+        return self._found.result(frozenset(self._again))
 
     def _enter(self, frame: Frame, depth: int) -> None:
         if self._was_here(frame):
             return
         if len(self._visited) >= MAX_FUNCTIONS or depth > MAX_DEPTH:
-            self._truncated = True
-            self._gaps[Gap("limit", None, TOO_MUCH)] = None
+            self._found.cut(TOO_MUCH)
         elif depth and depth % AT_ONCE == 0:
             self._later.append((frame, depth))
         else:
@@ -143,27 +136,27 @@ class Follower:
             return
         frame = replace(frame, number=len(self._visited) + 1)
         self._visited[frame.key] = frame.number
-        candidate = frame.candidate
-        self._functions.setdefault(candidate.key, (candidate.path, candidate.function, frame.steps))
-        self._body(frame, self._bodies.of(candidate, frame.root), depth)
+        self._found.entered(frame)
+        self._body(frame, self._bodies.of(frame.candidate, frame.root), depth)
 
     def _body(self, frame: Frame, body: Body, depth: int) -> None:
         for fact in body.facts.launches:
-            self._launch(frame, body, self._launch_reader.chevron(frame, body, fact))
+            self._found.launch(frame, self._launch_reader.chevron(frame, body, fact))
         for call in body.facts.calls:
             self._call(frame, body, call, depth)
-        for call in constructions(body, self._index.names_of_kind("class")):
+        for call in constructions(body, self._types_named):
             self._construct(frame, body, call, call.name, depth)
         for path, line, reason in self._bodies.unread_includes(body):
-            self._gaps[Gap("include", Span(path, line, line), reason)] = None
-        self._gaps.update(dict.fromkeys(unread_places(body)))
+            self._found.gap(Gap("include", Span(path, line, line), reason))
+        for gap in unread_places(body):
+            self._found.gap(gap)
 
     # -- calls ------------------------------------------------------------------------------------------------------
 
     def _call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         simple = call.simple
         if simple in LAUNCH_CALLS:
-            self._launch(frame, body, self._launch_reader.runtime(frame, body, call))
+            self._found.launch(frame, self._launch_reader.runtime(frame, body, call))
             return
         if KERNEL_QUERIES.match(simple) or simple in _CAST_NAMES:
             return
@@ -177,7 +170,7 @@ class Follower:
             found = found or self._held.element(frame, body, call)
             self._steps(frame, body, call, found, depth)
             if not found:
-                self._lost(body, call, body.written(call.callee))
+                self._found.lost(body, call, body.written(call.callee))
         else:
             self._free_call(frame, body, call, depth)
         self._passed_functions(frame, body, call, depth)
@@ -217,22 +210,25 @@ class Follower:
         kind = terminal_kind(self._types.expanded_name(name, context))
         held = self._held.member(frame, body, call, "this") if kind is None and "::" not in name else None
         if kind is not None:
-            self._terminal(frame, body, call, kind, name)
+            self._found.terminal(frame, body, call, kind, name)
         elif held is not None:
             self._through(frame, body, call, held, depth)
         elif resolution.declared and not name.startswith("std::"):
             path, line = body.origin(call.start)
             reason = f"{name} is declared, but its body is not in the source"
-            self._gaps[Gap("no-body", Span(path, line, line), reason)] = None
+            self._found.gap(Gap("no-body", Span(path, line, line), reason))
         elif name[0] != "[" and made is None and not is_harmless(self._types.expanded_name(name, context)):
-            self._lost(body, call, name)
+            self._found.lost(body, call, name)
 
     def _construct(self, frame: Frame, body: Body, call: CallFact, name: str, depth: int) -> bool:
         """Enters the constructors of a class that take the arguments of a call; whether there is one."""
         simple = simple_of(strip_arguments(name))
-        if simple not in self._index.names_of_kind("function"):
+        if simple not in self._index.names_of_kind("class"):
+            found: Sequence[Candidate] = self._instances.constructors(body, frame, call)
+        elif simple not in self._index.names_of_kind("function"):
             return False
-        found = self._resolver.method(simple, name, frame.context(body), len(call.arguments)).candidates
+        else:
+            found = self._resolver.method(simple, name, frame.context(body), len(call.arguments)).candidates
         self._steps(frame, body, call, found, depth)
         return bool(found)
 
@@ -253,7 +249,7 @@ class Follower:
             return
         op = dispatched_op(call.simple, " ".join((receiver, *map(body.text, body.values_of(receiver, call.start)))))
         if op is not None:
-            self._terminal(frame, body, call, "torch", op)
+            self._found.terminal(frame, body, call, "torch", op)
             return
         held = self._held.member(frame, body, call)
         if held is not None:
@@ -262,19 +258,19 @@ class Follower:
         full = self._types.expanded_name(type_text, context) if type_text else ""
         if full and is_library_type(full) and call.simple in ("run", "operator()", "initialize", "execute", "Run"):
             if call.simple != "initialize":
-                self._terminal(frame, body, call, "library", f"{full}::{call.simple}")
+                self._found.terminal(frame, body, call, "library", f"{full}::{call.simple}")
         elif is_tensor_work(call.simple) and (type_text is None or "ensor" in type_text):
             if type_text is not None:
-                self._terminal(frame, body, call, "torch", f"{receiver}.{call.simple}")
+                self._found.terminal(frame, body, call, "torch", f"{receiver}.{call.simple}")
         elif type_text is not None and made is None and not is_harmless_type(full):
-            self._lost(body, call, f"{receiver}.{call.simple} of {type_text}")
+            self._found.lost(body, call, f"{receiver}.{call.simple} of {type_text}")
 
     def _through(self, frame: Frame, body: Body, call: CallFact, held: Holding, depth: int) -> None:
         """A call through a member that holds a function."""
         meant = frame if held.sure else replace(frame, certain=False)
         self._steps(meant, body, call, held.candidates, depth)
         if not held.candidates:
-            self._lost(body, call, body.written(call.callee))
+            self._found.lost(body, call, body.written(call.callee))
 
     def _variable_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         """A call through a local: a lambda stands in this body and is read with it; a pointer is followed."""
@@ -282,7 +278,7 @@ class Follower:
         type_text = next((f.type for f in body.locals[call.simple]), "")
         full = self._types.expanded_name(type_text, frame.context(body))
         if is_library_type(full):
-            self._terminal(frame, body, call, "library", f"{full}::operator()")
+            self._found.terminal(frame, body, call, "library", f"{full}::operator()")
             return
         made = self._types.class_name(type_text, frame.context(body))
         found = self._resolver.method("operator()", made, frame.context(body), len(call.arguments)) if made else None
@@ -310,7 +306,11 @@ class Follower:
 
     def _steps(self, frame: Frame, body: Body, call: CallFact, candidates: Sequence[Candidate], depth: int) -> None:
         """Enters each function that a call can mean, with each way in which the call binds its template parameters."""
-        if not candidates:
+        leading = [c for c in candidates if self._leading.leads(c)]
+        for candidate in candidates:
+            if candidate not in leading:
+                self._pass(frame, body, call, candidate, depth)
+        if not leading:
             return
         handed: dict[tuple, tuple[dict, dict]] = {}
         for fit, origins, doubt in self._instances.entries(candidates, body, frame, call):
@@ -345,43 +345,3 @@ class Follower:
         if not is_device_code(candidate):
             steps, root = self._way(frame, body, call, candidate)
             self._enter(Frame(candidate, root, steps, certain=frame.certain, doubt=frame.doubt), depth + 1)
-
-    def _terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
-        path, line = body.origin(call.start)
-        shown = name if len(name) < 120 else name[:117] + "..."
-        if kind == "torch" and re.search(
-            r"(?:^|::|\.)(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided)?\Z|(?:^|::)from_blob\Z", name
-        ):
-            kind = "memory"
-        steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(call.start)))
-        self._terminals.setdefault((kind, shown, path, line), Terminal(kind, shown, path, line, steps))
-
-    def _launch(self, frame: Frame, body: Body, site: LaunchSite | Terminal | Gap | None) -> None:
-        del body
-        if isinstance(site, LaunchSite):
-            if not frame.certain:
-                site = replace(site, certainty="possible")
-            # A macro's body stands once in the source however often its branches repeat it: one launch for a reader.
-            key = (
-                site.place,
-                site.used_at,
-                (site.grid, site.block),
-                tuple(sorted({(k.path, k.function.offset) for k in site.kernels})),
-                site.steps[-1],
-            )
-            held = self._launches.get(key)
-            if held is not None:
-                sure = held if held.certainty == "matched" else site
-                copies = tuple(dict.fromkeys((*held.copies, site.at)))
-                copies = tuple(at for at in copies if at != sure.at)
-                site = replace(sure, kernels=tuple(dict.fromkeys((*held.kernels, *site.kernels))), copies=copies)
-            self._launches[key] = site
-        elif isinstance(site, Terminal):
-            self._terminals.setdefault((site.kind, site.name, site.file, site.line), site)
-        elif isinstance(site, Gap):
-            self._gaps[site] = None
-
-
-def _not_whole(kernels: tuple[KernelRef, ...]) -> tuple[KernelRef, ...]:
-    """Kernels of a reading that was cut short: what was not followed may compile further instances."""
-    return tuple(replace(kernel, incomplete=kernel.incomplete or TOO_MUCH) for kernel in kernels)

@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from opwalker.expand.arity import Arity
 from opwalker.expand.macros import MacroTable
 from opwalker.facts.cpp_brackets import match_angle
 from opwalker.link.index import Index
-from opwalker.model.cpp import Function, Parameter
+from opwalker.model.cpp import Function
 
 _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|cuh|inl|inc|ipp|tpp)\Z")
 _ANONYMOUS = "(anonymous namespace)"
@@ -99,6 +100,7 @@ class Resolver:
         self._modules_of = modules_of
         self._build = macros.configuration.build
         self._memo: dict[tuple, Resolution] = {}
+        self._arity = Arity(index)
         self._alias_memo: dict[tuple[str, str], str | None] = {}
         self._directives: dict[str, tuple[tuple[str, ...], ...]] = {}
         self._inlined: dict[str, frozenset[tuple[str, ...]]] = {}
@@ -159,7 +161,7 @@ class Resolver:
                 continue
             if kernel is not None and kernel != ("global" in function.flags):
                 continue
-            fits = arguments is None or self._accepts(function, arguments)
+            fits = arguments is None or self._arity.takes(function, arguments)
             if not fits and (kernel is not False or arguments >= len(function.parameters)):
                 continue
             scope = visible(function.scope)
@@ -200,7 +202,7 @@ class Resolver:
             if f.body_end
             and f.scope
             and "global" not in f.flags
-            and (arguments is None or self._accepts(f, arguments))
+            and (arguments is None or self._arity.takes(f, arguments))
             and self.is_read(path, f, context.root)
             and self._reachable(path, f, context)
         ]
@@ -220,21 +222,6 @@ class Resolver:
             family = self._family(wanted)
             own = [c for c in everything if c.function.scope[-1] in family]
         return Resolution(self._nearest(own, context)) if own else Resolution()
-
-    def _accepts(self, function: Function, count: int) -> bool:
-        """Whether a function takes ``count`` arguments; defaults may stand in a declaration of it elsewhere."""
-        if accepts(function, count):
-            return True
-        if count > len(function.parameters) or not function.body_end:
-            return False
-        scope = visible(function.scope)
-        return any(
-            not other.body_end
-            and len(other.parameters) == len(function.parameters)
-            and accepts(other, count)
-            and visible(other.scope)[-1:] == scope[-1:]
-            for _, other in self._index.functions(function.name)
-        )
 
     def derives_from(self, name: str, base: str) -> bool:
         """Whether a class of the tree has a base of a simple name, directly or not, in the tree or outside."""
@@ -384,17 +371,3 @@ def _outer(scope: tuple[str, ...], inlined: frozenset[tuple[str, ...]]) -> tuple
 def _fits(whole: tuple[str, ...], written: tuple[str, ...]) -> bool:
     """Whether a qualified name can be meant by what is written of it."""
     return visible(whole)[-len(written) :] == written or written[-len(whole) :] == whole
-
-
-def is_pack(parameter: Parameter) -> bool:
-    """Whether a function parameter takes any number of arguments."""
-    return parameter.type.rstrip(" &").endswith("...") or "..." in parameter.name
-
-
-def accepts(function: Function, count: int) -> bool:
-    """Whether a function can be called with ``count`` arguments."""
-    parameters = function.parameters
-    if any(is_pack(p) for p in parameters):
-        return count >= sum(1 for p in parameters if not is_pack(p) and p.default is None)
-    required = sum(1 for p in parameters if p.default is None)
-    return required <= count <= len(parameters)

@@ -11,8 +11,10 @@ from opwalker.expand.bodies import Bodies
 from opwalker.expand.configuration import configuration
 from opwalker.expand.environment import Tools
 from opwalker.expand.files import Files
+from opwalker.expand.homes import Homes
 from opwalker.expand.instances import Judge
 from opwalker.expand.known import known_macros
+from opwalker.expand.leading import Leading
 from opwalker.expand.macros import MacroTable
 from opwalker.expand.made import MadeFile, read_made
 from opwalker.expand.preprocess import Preprocessor
@@ -78,13 +80,15 @@ class Unit:
         self.resolver.expanded = lambda path, start, end: self.device_preprocessor.span(path, start, end, path).full
         self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)
         self.tools = Tools(index, self.resolver, self.bodies.expand)
+        self.homes = Homes(self.tools)
+        self._leading = Leading(index, files)
         self._index = index
         #: What a view keeps with the unit, by its own name.
         self.kept: dict[str, Any] = {}
 
     def follower(self, judge: Judge | None = None) -> Follower:
         """A fresh follower for one entry point. ``judge`` says which instances are never launched."""
-        return Follower(self._index, self.resolver, self.bodies, self.tools, judge)
+        return Follower(self._index, self.resolver, self.bodies, self.tools, judge, self._leading)
 
 
 class Workbench:

@@ -135,6 +135,7 @@ class _Reader:
                 if n.child_by_field_name("consequence") and n.child_by_field_name("alternative")
             ),
             errors=tuple(self._span(n) for n in self._nodes("error")),
+            braced=tuple(self._braced(n) for n in self._nodes("braced") if n.child_by_field_name("type")),
             exits=tuple(self._exit(n) for n in self._nodes("exit")),
             scopes=tuple(self._span(n) for n in self._nodes("scope")),
         )
@@ -244,6 +245,14 @@ class _Reader:
         kind = node.child_by_field_name("type")
         name, template = name_of(self._source, kind)
         arguments = self._arguments(node.child_by_field_name("arguments"))
+        start, end = self._span(node)
+        return CallFact(start, end, self._span(kind), name, template, arguments, None, self._block(node.start_byte))
+
+    def _braced(self, node) -> CallFact:
+        """``T{...}`` as a call of ``T``."""
+        kind = node.child_by_field_name("type")
+        name, template = name_of(self._source, kind)
+        arguments = self._arguments(node.child_by_field_name("value"))
         start, end = self._span(node)
         return CallFact(start, end, self._span(kind), name, template, arguments, None, self._block(node.start_byte))
 

@@ -49,7 +49,7 @@ class Index:
         self._includes: dict[str, tuple[tuple[int, str], ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._functions: dict[str, tuple[tuple[str, Function], ...]] = {}
-        self._entry_paths: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._entries: dict[tuple[str, ...], list[tuple[str, object]]] = {}
         self._kind_names: dict[str, frozenset[str]] = {}
         self._made: dict[str, set[str]] = {}
         self._made_kinds: dict[str, set[str]] = {}
@@ -136,16 +136,16 @@ class Index:
     def entries(
         self, name: str, kinds: Sequence[str], read: Callable[[CppFacts], Iterable]
     ) -> list[tuple[str, object]]:
-        """Entries called ``name`` from the lists that ``read`` picks out of each file's facts."""
-        out: list[tuple[str, object]] = []
+        """Entries called ``name`` from the list that ``read`` picks out of each file's facts; the kinds say which."""
         key = (name, *kinds)
-        paths = self._entry_paths.get(key)
-        if paths is None:
-            paths = self._entry_paths[key] = tuple(self.store.paths_of(name, kinds))
-        for path in paths:
-            facts = self.facts(path)
-            if facts:
-                out += [(path, entry) for entry in read(facts) if entry.name == name]
+        out = self._entries.get(key)
+        if out is None:
+            out = []
+            for path in self.store.paths_of(name, kinds):
+                facts = self.facts(path)
+                if facts:
+                    out += [(path, entry) for entry in read(facts) if entry.name == name]
+            self._entries[key] = out
         return out
 
     def resolve_include(self, includer: str, target: str) -> str | None:

@@ -102,7 +102,8 @@ class ExitFact:
 @dataclass(frozen=True, slots=True)
 class BodyFacts:
     """Everything read from one body. ``errors`` are spans that the parser could not read; ``scopes`` are the compound
-    statements that are no block of a control structure, braces included, in order."""
+    statements that are no block of a control structure, braces included, in order; ``braced`` are objects made as
+    ``T{...}``, as calls of ``T``."""
 
     blocks: tuple[Block, ...] = ()
     calls: tuple[CallFact, ...] = ()
@@ -116,3 +117,4 @@ class BodyFacts:
     errors: tuple[Span2, ...] = ()
     exits: tuple[ExitFact, ...] = ()
     scopes: tuple[Span2, ...] = ()
+    braced: tuple[CallFact, ...] = ()

@@ -15,6 +15,7 @@ from opwalker.model.cpp import Function
 from opwalker.model.reach import KernelRef
 from opwalker.model.walk import Gap, KernelEntry, KernelsResult, Launch, Op, SourceInfo, Span
 from opwalker.views.axes import JoinedAxes, axes_of, split_arguments
+from opwalker.views.compiled import Compiled
 from opwalker.views.ops import shown_condition
 from opwalker.views.walk import WalkView
 
@@ -27,7 +28,7 @@ def list_kernels(
     progress: Callable[[int, int, str], None] | None = None,
 ) -> KernelsResult:
     """All kernels (or those of one op), in path and line order."""
-    view = WalkView(workbench, source, kernels=False)
+    view = WalkView(workbench, source, kernels=False, hosts=False)
     gathered = _Gathered(lambda launch: only is not None or _in_sight(workbench, launch))
     gaps: dict[Gap, None] = {}
     chosen = [only] if only is not None else list(ops)
@@ -40,8 +41,10 @@ def list_kernels(
                 gathered.add(op.name, implementation.launches)
         if only is not None:
             gaps.update(dict.fromkeys(walk.gaps))
+    compiled = Compiled(workbench, view.entered)
     if only is None:
         _add_explicit(workbench, view, gathered)
+        _add_unreached(workbench, view, gathered, compiled)
         gathered.settle()
     entries = []
     for path, function in _definitions(workbench):
@@ -53,7 +56,7 @@ def list_kernels(
         if not found and key not in gathered.instances:
             why = _unreached(workbench, path, function)
         elif why is None and only is None:
-            why = _mentioned_elsewhere(workbench, view, path, function)
+            why = _mentioned_elsewhere(workbench, view, path, function, compiled)
         if why is None and not gathered.instances.get(key):
             why = "no instance was found"
         condition = shown_condition(workbench.index.facts(path).conditions[function.condition])
@@ -162,12 +165,28 @@ def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered) -> 
             else:
                 gathered.reasons.setdefault(key, made.reason)
             continue
-        reach = unit.follower().follow_bound(made.candidate, made.bound, made.reason, made.origins)
+        reach = unit.follower().follow_bound(made.candidate, made.bound, made.reason, made.origins, made.owner)
         view.entered.update((path, f.offset) for path, f, _ in reach.functions)
         gathered.add(None, view.launches_of(reach))
 
 
-def _mentioned_elsewhere(workbench: Workbench, view: WalkView, path: str, function: Function) -> str | None:
+def _add_unreached(workbench: Workbench, view: WalkView, gathered: _Gathered, compiled: Compiled) -> None:
+    """What functions compile that no op reaches."""
+    unit = workbench.unit()
+    for candidate, root in compiled.functions():
+        if candidate.key in view.entered:
+            continue
+        reach = unit.follower().follow(candidate, root)
+        view.entered.update((path, f.offset) for path, f, _ in reach.functions)
+        gathered.add(None, view.launches_of(reach))
+    for path, function in _definitions(workbench):
+        if function.template is None and compiled.is_compiled(path, function):
+            gathered.instances.setdefault((path, function.line), {""})
+
+
+def _mentioned_elsewhere(
+    workbench: Workbench, view: WalkView, path: str, function: Function, compiled: Compiled
+) -> str | None:
     """A host function that names the kernel and was not entered: it may compile further instances."""
     if function.template is None:
         return None
@@ -183,7 +202,7 @@ def _mentioned_elsewhere(workbench: Workbench, view: WalkView, path: str, functi
                 on_device = "global" in held.flags or ("device" in held.flags and "host" not in held.flags)
                 if on_device or (other, held.offset) in view.entered:
                     continue
-                if workbench.unit().resolver.is_read(other, held):
+                if compiled.is_compiled(other, held) and compiled.may_be_called(other, held):
                     return f"{held.qualified_name} ({other}:{held.line}) names it too, and no op reaches that"
     return None
 

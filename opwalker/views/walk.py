@@ -56,11 +56,13 @@ _LAUNCHES_JOINED = 6
 class WalkView:
     """Walks ops of one tree."""
 
-    def __init__(self, workbench: Workbench, source: SourceInfo, kernels: bool = True) -> None:
+    def __init__(self, workbench: Workbench, source: SourceInfo, kernels: bool = True, hosts: bool = True) -> None:
         self._workbench = workbench
         self._source = source
-        #: Whether kernels are read and it is said what can never run, or only which ones are launched.
+        #: Whether kernels are read and it is said what can never run, or only which ones are launched; whether host
+        #: functions are read.
         self._kernels = kernels
+        self._hosts = hosts
         self.sync = WalkSync(workbench)
         #: Functions that any walk so far has entered, by file and place.
         self.entered: set[tuple[str, int]] = set()
@@ -145,10 +147,18 @@ class WalkView:
         """A host function followed to its ends; ``common`` are the fields that its registration gives."""
         body = unit.bodies.of(host, host.path)
         reach = unit.follower(Judge() if self._kernels else None).follow(host, host.path)
+        if not self._hosts:
+            return self._bare(Implementation(certainty=certainty, host=None, **common), reach)
         parameters = host_parameters(self._workbench, host, argument_names, wrapper)
         base = Implementation(certainty=certainty, host=read_host(self._workbench, host, body, parameters), **common)
         filled = self._filled(base, unit, reach, body, host.path)
         return filled, _gaps(reach), ownership_of(self._workbench, unit, reach, host.path)
+
+    def _bare(self, base: Implementation, reach: Reach) -> tuple[Implementation, list[Gap], Ownership]:
+        """An implementation with the launches that are reached, and nothing of what is read of them."""
+        self.entered.update((path, function.offset) for path, function, _ in reach.functions)
+        bare = replace(base, launches=tuple(self.launches_of(reach)), terminals=reach.terminals)
+        return bare, _gaps(reach), Ownership()
 
     def _lambda(self, unit: Unit, binding: Binding, common: dict) -> tuple[Implementation, list[Gap], Ownership]:
         """A lambda that is registered in place: its text is the host function."""
@@ -157,6 +167,8 @@ class WalkView:
         brace = view.blanked.plain.find("{", view.blanked.plain.find("]", start))
         body = unit.bodies.span(binding.path, brace, end, binding.path, None, binding.scope)
         reach = unit.follower(Judge() if self._kernels else None).follow_body(body, "lambda")
+        if not self._hosts:
+            return self._bare(Implementation(certainty="proved", host=None, **common), reach)
         host = Host("lambda", binding.path, view.blanked.line(start), view.blanked.line(end - 1), **body_facts(body))
         implementation = self._filled(
             Implementation(certainty="proved", host=host, **common), unit, reach, body, binding.path

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from opwalker.expand.resolve import accepts
+from opwalker.expand.arity import accepts
 from tests.expand.test_launches import KERNELS, configuration, only, reach
 from tests.expand.test_reach import HEAD, inside, reached
 from tests.trees import follow, function, kernels, scan_text, tree

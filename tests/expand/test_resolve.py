@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from opwalker.expand.resolve import Context, accepts, strip_arguments, visible
+from opwalker.expand.arity import accepts
+from opwalker.expand.resolve import Context, strip_arguments, visible
 from opwalker.expand.workbench import Workbench
 from tests.trees import function, scan_text, tree
 

@@ -6,6 +6,8 @@
 
 (new_expression) @new
 
+(compound_literal_expression) @braced
+
 (declaration) @declaration
 
 (condition_clause (declaration) @condition_declaration)

@@ -1,0 +1,103 @@
+"""What following an entry point has found so far: launches, ends, functions, gaps, each once.
+
+In: finds, in the order in which they are met. Out: ``Reach``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.frames import Frame
+from opwalker.model.body import CallFact
+from opwalker.model.reach import KernelRef, LaunchSite, Reach
+from opwalker.model.walk import Gap, PathStep, Terminal
+
+_MADE = re.compile(r"(?:^|::|\.)(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided)?\Z|(?:^|::)from_blob\Z")
+_SHOWN = 120
+
+
+class Found:
+    """Collects one walk's finds."""
+
+    def __init__(self) -> None:
+        self._launches: dict[tuple, LaunchSite] = {}
+        self._terminals: dict[tuple, Terminal] = {}
+        self._functions: dict[tuple[str, int], tuple] = {}
+        self._gaps: dict[Gap, None] = {}
+        self._unfollowed: dict[str, tuple[str, int]] = {}
+        self._cut: str | None = None
+
+    def result(self, again: frozenset[int]) -> Reach:
+        """Everything that was found; ``again`` are the numbers of functions that more than one call enters."""
+        launches = tuple(self._launches.values())
+        if self._cut is not None:
+            launches = tuple(replace(site, kernels=_not_whole(site.kernels, self._cut)) for site in launches)
+        return Reach(
+            launches,
+            tuple(self._terminals.values()),
+            tuple(self._functions.values()),
+            tuple(self._gaps),
+            self._cut is not None,
+            tuple((name, *place) for name, place in self._unfollowed.items()),
+            again,
+        )
+
+    def cut(self, why: str) -> None:
+        """The walk stops at one of its bounds: no set of instances is whole."""
+        self._cut = why
+        self.gap(Gap("limit", None, why))
+
+    def gap(self, gap: Gap) -> None:
+        """Something that could not be read or linked."""
+        self._gaps[gap] = None
+
+    def entered(self, frame: Frame) -> None:
+        """A function on the way."""
+        candidate = frame.candidate
+        self._functions.setdefault(candidate.key, (candidate.path, candidate.function, frame.steps))
+
+    def lost(self, body: Body, call: CallFact, name: str) -> None:
+        """A call that could not be followed: it counts where nothing else is found."""
+        shown = name if len(name) < 80 else name[:77] + "..."
+        self._unfollowed.setdefault(shown, body.origin(call.start))
+
+    def terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
+        """An end of the path that is no kernel of the source."""
+        path, line = body.origin(call.start)
+        shown = name if len(name) < _SHOWN else name[: _SHOWN - 3] + "..."
+        if kind == "torch" and _MADE.search(name):
+            kind = "memory"
+        steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(call.start)))
+        self._terminals.setdefault((kind, shown, path, line), Terminal(kind, shown, path, line, steps))
+
+    def launch(self, frame: Frame, site: LaunchSite | Terminal | Gap | None) -> None:
+        """A launch, or what a launch turned out to be."""
+        if isinstance(site, LaunchSite):
+            self._site(replace(site, certainty="possible") if not frame.certain else site)
+        elif isinstance(site, Terminal):
+            self._terminals.setdefault((site.kind, site.name, site.file, site.line), site)
+        elif isinstance(site, Gap):
+            self.gap(site)
+
+    def _site(self, site: LaunchSite) -> None:
+        # A macro's body stands once in the source however often its branches repeat it: one launch for a reader.
+        key = (
+            site.place,
+            site.used_at,
+            (site.grid, site.block),
+            tuple(sorted({(k.path, k.function.offset) for k in site.kernels})),
+            site.steps[-1],
+        )
+        held = self._launches.get(key)
+        if held is not None:
+            sure = held if held.certainty == "matched" else site
+            copies = tuple(at for at in dict.fromkeys((*held.copies, site.at)) if at != sure.at)
+            site = replace(sure, kernels=tuple(dict.fromkeys((*held.kernels, *site.kernels))), copies=copies)
+        self._launches[key] = site
+
+
+def _not_whole(kernels: tuple[KernelRef, ...], why: str) -> tuple[KernelRef, ...]:
+    """Kernels of a reading that was cut short: what was not followed may compile further instances."""
+    return tuple(replace(kernel, incomplete=kernel.incomplete or why) for kernel in kernels)

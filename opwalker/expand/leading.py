@@ -1,0 +1,161 @@
+"""Which functions can lead to a launch at all, by their words: the others need not be told apart by what they bind.
+
+In: definitions. Out: yes or no. A function leads to a launch if its text names a kernel or a launch, or a function,
+macro or class that does; one that calls what it is given may always. Names are not resolved: a yes may be wrong, a no
+is not, as far as the tree's own text goes.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from opwalker.expand.files import Files
+from opwalker.expand.resolve import Candidate
+from opwalker.expand.template_heads import template_parameters
+from opwalker.expand.terminals import KERNEL_QUERIES, LAUNCH_CALLS
+from opwalker.link.index import Index
+from opwalker.model.cpp import Function
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_LAUNCH = "<<<"
+NOTHING: frozenset[str] = frozenset()
+_APIS = frozenset(LAUNCH_CALLS)
+
+
+class Leading:
+    """Asks what leads to a launch, in one tree."""
+
+    def __init__(self, index: Index, files: Files) -> None:
+        self._index = index
+        self._files = files
+        self._words: dict[tuple[str, int], frozenset[str]] = {}
+        self._names: dict[str, frozenset[str]] = {}
+        self._known: dict[str, bool] = {}
+        self._candidates: dict[tuple[str, int], bool] = {}
+
+    def leads(self, candidate: Candidate) -> bool:
+        """Whether a function can lead to a launch."""
+        held = self._candidates.get(candidate.key)
+        if held is None:
+            words = self._body(candidate.path, candidate.function)
+            held = self._calls_what_it_gets(candidate) or self._is_start(words) or self._any(words)
+            self._candidates[candidate.key] = held
+        return held
+
+    # -- words ------------------------------------------------------------------------------------------------------
+
+    def _body(self, path: str, function: Function) -> frozenset[str]:
+        """The words of a function's head and body; ``<<<`` among them where it launches."""
+        key = (path, function.offset)
+        found = self._words.get(key)
+        if found is None:
+            text = self._files.view(path).blanked.plain[function.body_start : function.body_end]
+            words = set(_WORD.findall(text))
+            for head in (function.return_type, function.template or "", *(p.type for p in function.parameters)):
+                words.update(_WORD.findall(head))
+            if _LAUNCH in text:
+                words.add(_LAUNCH)
+            found = self._words[key] = frozenset(words)
+        return found
+
+    def _is_start(self, words: frozenset[str]) -> bool:
+        if _LAUNCH in words or not self._index.names_of_kind("kernel").isdisjoint(words):
+            return True
+        if not _APIS.isdisjoint(words):
+            return True
+        return any(word[:2] in ("cu", "hi") and KERNEL_QUERIES.match(word) for word in words)
+
+    def _of_name(self, name: str) -> frozenset[str]:
+        """The words of everything that a name can mean: functions, macros, the functions of a class."""
+        found = self._names.get(name)
+        if found is None:
+            words: set[str] = set()
+            if name in self._index.names_of_kind("function"):
+                for path, function in self._index.functions(name):
+                    if function.body_end:
+                        words |= self._body(path, function)
+            if name in self._index.names_of_kind("macro"):
+                for _, event in self._index.entries(name, ("macro",), lambda facts: facts.macros):
+                    words.update(_WORD.findall(event.body or ""))
+                    if _LAUNCH in (event.body or ""):
+                        words.add(_LAUNCH)
+            if name in self._index.names_of_kind("class"):
+                words |= self._of_class(name)
+            if name in self._index.names_of_kind("alias"):
+                for _, alias in self._index.entries(name, ("alias",), lambda facts: facts.aliases):
+                    words.update(_WORD.findall(alias.target))
+            if name in self._index.names_of_kind("variable"):
+                for _, variable in self._index.entries(name, ("variable",), lambda facts: facts.variables):
+                    words.update(_WORD.findall(f"{variable.type} {variable.value or ''}"))
+            words.discard(name)
+            found = self._names[name] = frozenset(words)
+        return found
+
+    def _of_class(self, name: str) -> set[str]:
+        words: set[str] = set()
+        for path, made in self._index.entries(name, ("class",), lambda facts: facts.classes):
+            for base in made.bases:
+                words.update(_WORD.findall(base))
+            if not made.body_end:
+                continue
+            text = self._files.view(path).blanked.plain[made.body_start : made.body_end]
+            words.update(_WORD.findall(text))
+            if _LAUNCH in text:
+                words.add(_LAUNCH)
+        return words
+
+    # -- following --------------------------------------------------------------------------------------------------
+
+    def _any(self, words: frozenset[str]) -> bool:
+        """Whether any of some words leads to a launch: a search over names, each looked at once."""
+        came: dict[str, str] = dict.fromkeys(words & self._all_names, "")
+        pending = list(came)
+        while pending:
+            word = pending.pop()
+            known = self._known.get(word)
+            if known is False:
+                continue
+            further = self._of_name(word) if known is None else NOTHING
+            if known or self._is_start(further):
+                while word:
+                    self._known[word] = True
+                    word = came[word]
+                return True
+            for other in further & self._all_names:
+                if other not in came:
+                    came[other] = word
+                    pending.append(other)
+        self._known.update(dict.fromkeys(came, False))
+        return False
+
+    @cached_property
+    def _all_names(self) -> frozenset[str]:
+        kinds = ("function", "macro", "class", "alias", "variable")
+        return frozenset().union(*(self._index.names_of_kind(kind) for kind in kinds))
+
+    def _calls_what_it_gets(self, candidate: Candidate) -> bool:
+        """Whether a function calls a parameter, or something of a type that it is a template of."""
+        function = candidate.function
+        heads = [function.template, *(c.template for c in self._around(candidate))]
+        held = [p for head in heads for p in template_parameters(head) if p.name]
+        types = [p.name for p in held if p.type is None or p.is_template]
+        callable_ = any(re.search(r"\bauto\b|\(|function", p.type) for p in function.parameters)
+        named = [p.name for p in function.parameters if p.name] if types or callable_ else []
+        if not types and not named:
+            return False
+        text = self._files.view(candidate.path).blanked.plain[function.body_start : function.body_end]
+        for name in types:
+            if re.search(rf"\b{name}\s*(?:<[^;]*>)?\s*(?:\{{\s*\}}|\(\s*\))\s*\(", text):
+                return True
+            named += re.findall(rf"\b{name}\b\s*(?:<[^;]*>)?[\s&]+(\w+)\s*[;({{=]", text)
+        for name in dict.fromkeys(named):
+            called = rf"\b{name}\s*(?:\.\.\.)?\s*[)>]?\s*(?:\(|\.\s*(?:template\s+)?operator)"
+            if re.search(called, text) or re.search(rf"invoke\s*\([^;]*\b{name}\b", text):
+                return True
+        return False
+
+    def _around(self, candidate: Candidate) -> list:
+        facts = self._index.facts(candidate.path)
+        at = candidate.function.offset
+        return [c for c in (facts.classes if facts else ()) if c.body_start < at < c.body_end]

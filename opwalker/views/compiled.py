@@ -1,0 +1,133 @@
+"""What a build compiles though no op reaches it: functions that name kernel templates, and plain kernels.
+
+In: a workbench, and what walks have entered. Out: functions to follow besides, each with the translation unit that
+compiles it; and for a template that nothing entered, whether anything may still call it. A compiler makes the instances
+that a function names whether or not the function is ever called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from opwalker.expand.resolve import Candidate
+from opwalker.expand.workbench import Workbench
+from opwalker.model.cpp import Function
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_SOURCE = re.compile(r"\.(?:cu|cc|cpp|cxx|c|hip)\Z")
+_MAX_ROUNDS = 20
+
+
+class Compiled:
+    """Asks what the chosen build compiles. ``entered`` are the places of functions that walks have entered; it may
+    grow while this is used."""
+
+    def __init__(self, workbench: Workbench, entered: set[tuple[str, int]]) -> None:
+        self._bench = workbench
+        self._index = workbench.index
+        self._entered = entered
+        self._words: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def units(self) -> list[str]:
+        """The files that the build compiles on their own; every source file where no build file says."""
+        builds = self._bench.builds
+        named = [p for p in sorted(self._index.paths) if builds.builds_of(p) is not None]
+        if not named:
+            return [p for p in sorted(self._index.paths) if _SOURCE.search(p)]
+        compiled = [p for p in named if self._bench.build in builds.builds_of(p)]
+        # A vendored library's own examples and tests are compiled, but not into the modules that hold the ops.
+        modules = {m for path in {p for p, _ in self._entered} for m in builds.names_of(path)}
+        near = [p for p in compiled if modules.intersection(builds.names_of(p))]
+        return near or compiled
+
+    @cached_property
+    def _unit_of(self) -> dict[str, str]:
+        """For every file that is compiled, the first unit that holds it: itself, if it is one."""
+        out: dict[str, str] = {}
+        for unit in self.units:
+            out[unit] = unit
+        for unit in self.units:
+            for path in sorted(self._index.closure(unit)):
+                out.setdefault(path, unit)
+        return out
+
+    def is_compiled(self, path: str, function: Function) -> bool:
+        """Whether a unit of the build reads a definition."""
+        unit = self._unit_of.get(path)
+        return unit is not None and self._bench.unit().resolver.is_read(path, function, unit)
+
+    def functions(self) -> Iterator[tuple[Candidate, str]]:
+        """Functions that were not entered and may compile instances: no templates themselves, but they name some."""
+        for path, unit in sorted(self._unit_of.items()):
+            if self._wanted.isdisjoint(self._file_words(path)):
+                continue
+            for function in self._index.facts(path).functions:
+                if not function.body_end or (path, function.offset) in self._entered or _on_device(function):
+                    continue
+                candidate = Candidate(path, function)
+                if function.template is not None or self._in_template(candidate):
+                    continue
+                if not self._wanted.isdisjoint(self._body_words(path, function)) and self.is_compiled(path, function):
+                    yield candidate, unit
+
+    def may_be_called(self, path: str, function: Function) -> bool:
+        """Whether any other function or macro of the tree names a function."""
+        name = function.name
+        if not name.isidentifier() or function.scope[-1:] == (name,):
+            return True
+        for other in sorted(self._index.paths):
+            if name not in self._file_words(other):
+                continue
+            facts = self._index.facts(other)
+            if any(event.body and name in _WORD.findall(event.body) for event in facts.macros):
+                return True
+            for held in facts.functions:
+                same = other == path and held.offset == function.offset
+                if held.body_end and not same and name in self._body_words(other, held):
+                    return True
+            if any(v.value and name in _WORD.findall(v.value) for v in facts.variables):
+                return True
+        return False
+
+    # -- words ------------------------------------------------------------------------------------------------------
+
+    def _in_template(self, candidate: Candidate) -> bool:
+        return self._bench.unit().homes.in_template(candidate)
+
+    def _file_words(self, path: str) -> frozenset[str]:
+        if path not in self._words:
+            self._words[path] = frozenset(_WORD.findall(self._bench.files.view(path).blanked.plain))
+        return self._words[path]
+
+    def _body_words(self, path: str, function: Function) -> set[str]:
+        plain = self._bench.files.view(path).blanked.plain
+        return set(_WORD.findall(plain[function.body_start : function.body_end]))
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        """The names of kernel templates, and of templates and macros that name them, directly or not."""
+        wanted: set[str] = set()
+        for path in self._index.paths_with("kernel"):
+            facts = self._index.facts(path)
+            wanted.update(f.name for f in facts.functions if "global" in f.flags and f.template)
+        held: list[tuple[str, set[str]]] = []
+        for path in sorted(self._unit_of):
+            facts = self._index.facts(path)
+            held += [(e.name, set(_WORD.findall(e.body))) for e in facts.macros if e.body]
+            for function in facts.functions:
+                if function.body_end and not _on_device(function):
+                    if function.template or self._in_template(Candidate(path, function)):
+                        held.append((function.name, self._body_words(path, function)))
+        for _ in range(_MAX_ROUNDS):
+            added = {name for name, words in held if name not in wanted and not wanted.isdisjoint(words)}
+            if not added:
+                break
+            wanted |= added
+        return frozenset(wanted)
+
+
+def _on_device(function: Function) -> bool:
+    return "global" in function.flags or ("device" in function.flags and "host" not in function.flags)

@@ -1,0 +1,61 @@
+"""What a build compiles though no op reaches it, and what nothing may call."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.expand.instance_sections import predicted
+
+KERNEL = "template <typename T, int N> __global__ void k(T* a) {}\n"
+OP = "void h(float* a) { k<float, 1><<<1, 1>>>(a); }\n"
+CASES = {
+    "a function that nothing calls": ("void other(float* a) { k<float, 2><<<1, 1>>>(a); }", {"float,1", "float,2"}),
+    "static, inline, in no namespace": (
+        (
+            "static void s(float* a) { k<float, 2><<<1, 1>>>(a); }\n"
+            "inline void i(float* a) { k<float, 3><<<1, 1>>>(a); }\n"
+            "namespace { void n(float* a) { k<float, 4><<<1, 1>>>(a); } }"
+        ),
+        {"float,1", "float,2", "float,3", "float,4"},
+    ),
+    "through a template": (
+        "template <int N> void via(float* a) { k<float, N><<<1, 1>>>(a); }\nvoid other(float* a) { via<7>(a); }",
+        {"float,1", "float,7"},
+    ),
+    "a member of a class": (
+        "struct S { void run(float* a) { k<float, 2><<<1, 1>>>(a); } };",
+        {"float,1", "float,2"},
+    ),
+    "a template that nothing names": (
+        "template <int N> void dead(float* a) { k<float, N><<<1, 1>>>(a); }",
+        {"float,1"},
+    ),
+    "an explicit instantiation of a class": (
+        (
+            "template <int N> struct L { void run(float* a);\n"
+            "static void twice(float* a) { k<float, 2 * N><<<1, 1>>>(a); } };\n"
+            "template <int N> void L<N>::run(float* a) { k<float, N><<<1, 1>>>(a); }\n"
+            "template struct L<5>;\nextern template struct L<6>;"
+        ),
+        {"float,1", "float,5", "float,10"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_compiled_besides(name: str) -> None:
+    text, wanted = CASES[name]
+    found, reasons = predicted(f"{KERNEL}{text}\n{OP}")
+    assert (found["k"], reasons) == (wanted, {})
+
+
+def test_a_template_that_may_be_called_leaves_its_kernel_open() -> None:
+    text = "template <int N> void may(float* a) { k<float, N><<<1, 1>>>(a); }\nusing F = void (*)(float*);\n"
+    text += "struct Entry { F f; };\nEntry pick(int n) { return Entry{may<3>}; }"
+    _, reasons = predicted(f"{KERNEL}{text}\n{OP}")
+    assert "may" in reasons["k"]
+
+
+def test_a_kernel_that_nothing_launches_is_compiled_once() -> None:
+    found, reasons = predicted(f"{KERNEL}__global__ void alone(float* a) {{}}\n{OP}")
+    assert (found["alone"], reasons) == ({""}, {})
