@@ -12,11 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 TEST = """
 import pytest
-from tests.not_run import NotRun
+from tests.not_run import NoDevice, NotRun
 
 @pytest.fixture
 def device():
-    raise NotRun("no GPU here")
+    raise WHAT("no GPU here")
 
 def test_that_needs_it(device):
     assert device
@@ -27,10 +27,15 @@ def test_that_needs_nothing():
 
 
 @pytest.mark.parametrize(
-    ("ci", "code", "closing"), [("", 0, "1 passed, 1 skipped in"), ("true", 1, "1 passed, 1 error in")]
+    ("what", "ci", "code", "closing"),
+    [
+        ("NotRun", "", 0, "1 passed, 1 skipped in"),
+        ("NotRun", "true", 1, "1 passed, 1 error in"),
+        ("NoDevice", "true", 0, "1 passed, 1 skipped in"),
+    ],
 )
-def test_not_run_is_said_by_name(tmp_path: Path, ci: str, code: int, closing: str) -> None:
-    (tmp_path / "test_it.py").write_text(TEST)
+def test_not_run_is_said_by_name(tmp_path: Path, what: str, ci: str, code: int, closing: str) -> None:
+    (tmp_path / "test_it.py").write_text(TEST.replace("WHAT", what))
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     environment = {name: value for name, value in os.environ.items() if name != "CI"} | ({"CI": ci} if ci else {})
     done = subprocess.run(

@@ -1,6 +1,7 @@
 #!/bin/sh
 # One session on a machine with a GPU, from a checkout with its dependencies installed: everything verified and measured,
 # the sanitizer's four tools on the small cases. Results go to the folder given first; more words go to `opwalker verify`.
+# On a machine with two GPUs or more, all_reduce between processes as well.
 #   sh tests/gpu/session.sh OUT [--library FILE.so …]
 out=$1
 shift
@@ -27,3 +28,5 @@ for tool in memcheck racecheck initcheck synccheck; do
   echo "$tool: exit code $?"
   tail -n 3 "$out/$tool.log"
 done
+python3 -m tests.gpu.all_reduce --json "$out/all_reduce.json" 2> "$out/all_reduce.err"
+echo "all_reduce: exit code $?"

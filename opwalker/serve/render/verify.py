@@ -43,7 +43,7 @@ def _verdicts(results: list[VerifyResult], variants: tuple[WrongVariant, ...]) -
         mine = [one for one in results if (one.op, one.implementation) == (op, implementation)]
         wrong = [one for one in variants if one.op == op] if implementation == "reference" else []
         name = op if implementation == "reference" else f"{op} ({implementation})"
-        rows.append(Row((((name, "name"),), _counts(mine), _errors(mine), _refuted(wrong))))
+        rows.append(Row((((name, "name"),), _counts(mine), _errors(mine), _refuted(wrong), _shapes(mine))))
     return Section((("Verdicts", "heading"),), rows=tuple(rows))
 
 
@@ -68,6 +68,16 @@ def _refuted(variants: Iterable[WrongVariant]) -> Spans:
         return (("", ""),)
     seen = sum(1 for one in known if one.refuted)
     return ((f"{seen} of {count(len(known), 'wrong variant')} refuted", "quiet" if seen == len(known) else "warn"),)
+
+
+def _shapes(results: list[VerifyResult]) -> Spans:
+    """How many of the shapes that the source documents are those of the contract."""
+    known = [one for one in results[0].documented_shapes if one.agrees is not None]
+    if not known:
+        return (("", ""),)
+    agreeing = sum(1 for one in known if one.agrees)
+    said = f"{agreeing} of {count(len(known), 'documented shape')} agree"
+    return ((said, "quiet" if agreeing == len(known) else "warn"),)
 
 
 def _details(results: list[VerifyResult]) -> list[Section]:
