@@ -17,7 +17,8 @@ NO_NUMPY = "sys.modules['numpy'] = None"
 A_TORCH = "; ".join(
     (
         "import types",
-        "torch, utils, ext = (types.ModuleType(name) for name in ('torch', 'torch.utils', 'torch.utils.cpp_extension'))",
+        "names = ('torch', 'torch.utils', 'torch.utils.cpp_extension')",
+        "torch, utils, ext = map(types.ModuleType, names)",
         "torch.__version__, torch.utils, utils.cpp_extension, ext.CUDA_HOME = '2.11.0', utils, ext, None",
         "sys.modules.update({one.__name__: one for one in (torch, utils, ext)})",
     )
