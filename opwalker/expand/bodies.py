@@ -92,12 +92,17 @@ class Body:
     def condition_at(self, offset: int) -> tuple[str, ...]:
         """The preprocessor conditions that the text at an offset stands under and its function does not."""
         path, position, _ = self.expanded.origin(offset)
+        return self.conditions_of(path, position)
+
+    def conditions_of(self, path: str, position: int, elsewhere: bool = False) -> tuple[str, ...]:
+        """The preprocessor conditions of a place in a file that the function does not stand under; those of other files
+        only where ``elsewhere`` asks for them."""
         if path == KNOWN:
             return ()
         conditionals = self._files.view(path).conditionals
         terms = conditionals.conditions[conditionals.at(position)]
         if self.function is None or path != self.path:
-            return terms if path == self.path else ()
+            return terms if elsewhere or path == self.path else ()
         own = conditionals.conditions[conditionals.at(self.function.offset)]
         return terms[len(own) :] if terms[: len(own)] == own else terms
 

@@ -96,6 +96,22 @@ class Expanded:
                     self._first.setdefault(entry.id, self._starts[number])
         return self._first.get(expansion, 0)
 
+    def open_uses(self, start: int, end: int) -> list[Expansion]:
+        """The macro uses that make text within a span and whose definition is not sure, innermost first."""
+        if not any(entry.definition.alternatives for entry in self.expansions):
+            return []
+        found: dict[int, Expansion] = {}
+        for number in range(self.token_at(start), self.token_at(max(start, end - 1)) + 1):
+            for entry in reversed(self.chain(self.tokens[number].expansion)):
+                if entry.definition.alternatives:
+                    found.setdefault(entry.id, entry)
+        return list(found.values())
+
+    def extent(self, expansion: int) -> tuple[int, int]:
+        """The text that a macro use makes, ``(start, end)``; nothing where it makes none."""
+        held = [n for n, token in enumerate(self.tokens) if any(e.id == expansion for e in self.chain(token.expansion))]
+        return (self._starts[held[0]], self._starts[held[-1]] + len(self.tokens[held[-1]].text)) if held else (0, 0)
+
     def use_position(self, offset: int) -> int:
         """Where in the span's own file the text at ``offset`` is used: its own place, or that of the outermost
         macro."""

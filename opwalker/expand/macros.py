@@ -37,12 +37,14 @@ _OF_A_PASS = re.compile(r"__CUDA_ARCH_(?!LIST__)")
 
 @dataclass(frozen=True, slots=True)
 class MacroChoice:
-    """A definition and how it was found. ``others`` counts further definitions that could hold as well."""
+    """A definition and how it was found. ``others`` counts further definitions that could hold as well; where that
+    is open, ``alternatives`` are those, ``(path, definition)``."""
 
     path: str
     event: MacroEvent
     certainty: str
     others: int = 0
+    alternatives: tuple[tuple[str, MacroEvent], ...] = ()
 
 
 class MacroTable:
@@ -176,7 +178,8 @@ class MacroTable:
                 return None
             defined = [f for f in found if f[1].body is not None]
             certainty = "proved" if found[0][2] is True or len(defined) == 1 else "possible"
-            return MacroChoice(found[0][0], found[0][1], certainty, len(defined) - 1)
+            rest = () if certainty == "proved" else tuple((path, event) for path, event, _ in defined[1:])
+            return MacroChoice(found[0][0], found[0][1], certainty, len(defined) - 1, rest)
         if name in self._known:
             return MacroChoice(KNOWN, self._known[name], "proved")
         return self._anywhere(name, path)

@@ -32,7 +32,11 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class AsmFact:
-    """An ``asm`` statement: its instructions, and the C++ expressions that stand for its operands ``%0``, ``%1``, …"""
+    """An ``asm`` statement: its instructions, and the C++ expressions that stand for its operands ``%0``, ``%1``, …
+
+    ``condition`` is the preprocessor condition that it stands under and its function does not, that of a macro
+    definition in it included.
+    """
 
     file: str
     line: int
@@ -41,3 +45,4 @@ class AsmFact:
     instructions: tuple[Instruction, ...] = ()
     operands: tuple[str, ...] = ()
     clobbers: tuple[str, ...] = ()
+    condition: str | None = None

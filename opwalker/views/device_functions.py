@@ -159,7 +159,7 @@ def _alike(readings: list[Reading]) -> Reading | None:
     first = readings[0]
     if len(readings) < 2 or not all(one.accessor for one in readings):
         return None
-    said = {tuple((e.kind, e.order, e.scope) for e in one.events) for one in readings}
+    said = {tuple((e.kind, e.order, e.scope, e.condition) for e in one.events) for one in readings}
     if len(said) != 1:
         return None
     events = []
@@ -238,6 +238,7 @@ def _lifted(inner: Reading, call: CallFact, body: Body) -> Iterator[Event]:
             start=call.start + number,
             line=body.use_line(call.start),
             under=(*under_of(body, call.start), *event.under),
+            condition=tuple(dict.fromkeys((*body.condition_at(call.start), *event.condition))),
             spins=(spins and WAITS.search(event.kind) is not None) or event.spins,
             at=event.at or (inner.candidate.path, event.line),
             through=event.through or inner.name,

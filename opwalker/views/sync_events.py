@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.macros import MacroChoice
 from opwalker.model.assembly import AsmFact
 from opwalker.notation.asm_statement import AsmStatement, parse_asm
 from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, walk
 from opwalker.notation.ptx import decode
 from opwalker.notation.sync_words import kind_of, of_call, of_member
+from opwalker.views.ops import shown_condition
 
 _CONSTEXPR = ("if constexpr", "else constexpr")
 _GROUP = re.compile(
@@ -76,34 +78,86 @@ def events_of(body: Body) -> list[Event]:
 def assembly_of(body: Body, function: str) -> list[AsmFact]:
     """The inline assembly of a body, decoded."""
     out: dict[AsmFact, None] = {}
-    for statement, span in _statements(body):
-        text = " ".join(statement.template.split())
-        operands = tuple(o.expression for o in statement.operands)
-        path, line = body.origin(span[0])
-        out[AsmFact(path, line, function, text, decode(statement.template), operands, statement.clobbers)] = None
+    for start, variants in _statements(body):
+        for statement, condition in variants:
+            text = " ".join(statement.template.split())
+            operands = tuple(o.expression for o in statement.operands)
+            path, line = body.origin(start)
+            read = decode(statement.template)
+            under = shown_condition((*body.condition_at(start), *condition))
+            out[AsmFact(path, line, function, text, read, operands, statement.clobbers, under)] = None
     return list(out)
 
 
-def _statements(body: Body) -> Iterator[tuple[AsmStatement, tuple[int, int]]]:
-    for span in body.facts.asm:
-        statement = parse_asm(body.expanded.full[span[0] : span[1]])
-        if statement is not None:
-            yield statement, span
+#: A reading of an ``asm`` statement and the preprocessor conditions that it alone stands under.
+_Variant = tuple[AsmStatement, tuple[str, ...]]
+
+
+def _statements(body: Body) -> Iterator[tuple[int, list[_Variant]]]:
+    """Each ``asm`` statement, ``(start, variants)``: several where a macro in it may be defined in several ways."""
+    for start, end in body.facts.asm:
+        variants = [
+            (statement, condition)
+            for text, condition in _spellings(body, start, end)
+            if (statement := parse_asm(text)) is not None
+        ]
+        if variants:
+            yield start, variants
+
+
+def _spellings(body: Body, start: int, end: int) -> list[tuple[str, tuple[str, ...]]]:
+    """The texts that a span can have, each with the conditions of the macro definitions that make it so."""
+    full = body.expanded.full
+    uses = body.expanded.open_uses(start, end)
+    if not uses:
+        return [(full[start:end], ())]
+    inner, *around = uses
+    outer = tuple(term for use in around for term in _defined_under(body, use.definition))
+    spelled = [(full[start:end], (*outer, *_defined_under(body, inner.definition)))]
+    first, last = body.expanded.extent(inner.id)
+    for path, event in inner.definition.alternatives:
+        # Another definition that takes arguments is not applied: only under what the chosen one holds is told.
+        if event.parameters is None and start <= first < last <= end:
+            text = full[start:first] + (event.body or "").strip() + full[last:end]
+            spelled.append((text, (*outer, *body.conditions_of(path, event.offset, elsewhere=True))))
+    alike = len(spelled) > 1 and len({" ".join(text.split()) for text, _ in spelled}) == 1
+    return [(spelled[0][0], outer)] if alike else spelled
+
+
+def _defined_under(body: Body, choice: MacroChoice) -> tuple[str, ...]:
+    return body.conditions_of(choice.path, choice.event.offset, elsewhere=True)
 
 
 def _assembly(body: Body) -> Iterator[Event]:
-    for statement, span in _statements(body):
-        for number, one in enumerate(decode(statement.template)):
-            kind = kind_of(one)
-            if kind is None:
-                continue
-            address = value = None
-            if one.address is not None:
-                held = statement.operand(one.address.split("+")[0].strip())
-                address = held.expression if held is not None else one.address
-                value = _stored(one.text, statement) if "store" in kind else None
-            name = one.text.split(" ")[0] if one.predicate is None else one.text.split(" ")[1]
-            yield _event(body, kind, name, one.means, one.order, one.scope, span[0], address, value, number)
+    for start, variants in _statements(body):
+        own = body.condition_at(start)
+        made: dict[tuple[str, str, int], list[Event]] = {}
+        for statement, condition in variants:
+            for event in _instructions(body, statement, start):
+                held = made.setdefault((event.kind, event.text, event.start), [])
+                held.append(replace(event, condition=_joined(own, condition)))
+        for events in made.values():
+            # What every definition makes stands under none of them.
+            always = len(events) == len(variants) > 1
+            yield replace(events[0], condition=own) if always else events[0]
+
+
+def _joined(*conditions: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(term for terms in conditions for term in terms))
+
+
+def _instructions(body: Body, statement: AsmStatement, start: int) -> Iterator[Event]:
+    for number, one in enumerate(decode(statement.template)):
+        kind = kind_of(one)
+        if kind is None:
+            continue
+        address = value = None
+        if one.address is not None:
+            held = statement.operand(one.address.split("+")[0].strip())
+            address = held.expression if held is not None else one.address
+            value = _stored(one.text, statement) if "store" in kind else None
+        name = one.text.split(" ")[0] if one.predicate is None else one.text.split(" ")[1]
+        yield _event(body, kind, name, one.means, one.order, one.scope, start, address, value, number)
 
 
 def _stored(text: str, statement: AsmStatement) -> str | None:
@@ -229,9 +283,10 @@ def _event(
     spins = WAITS.search(kind) is not None and any(
         loop.condition is not None and loop.condition[0] <= start < loop.condition[1] for loop in body.accesses.loops
     )
+    made_by = (_defined_under(body, use.definition) for use in body.expanded.open_uses(start, start + 1))
     return Event(
         kind, " ".join(text.split()), means, order, scope, start + number, body.use_line(start), address, value,
-        under_of(body, start), body.condition_at(start), spins,
+        under_of(body, start), _joined(body.condition_at(start), *made_by), spins,
     )  # fmt: skip
 
 

@@ -198,3 +198,44 @@ def test_a_device_function_by_itself_has_them_too() -> None:
     ((kernel,),) = [one.kernels for one in found.implementations]
     assert (kernel.name, kernel.kind) == ("mini::meet", "device")
     assert {"release_store", "acquire_load", "volatile_store", "barrier"} <= {p.kind for p in found.synchronisation}
+
+
+TWO_WAYS = """#ifdef SAFE
+#define LOAD "ld.volatile.global"
+#define MEET() __syncthreads()
+#define BOTH "membar.gl;"
+#else
+#define LOAD "ld.acquire.gpu.global"
+#define MEET() __syncwarp()
+#define BOTH "membar.gl;"
+#endif
+__device__ __forceinline__ int take(const int* p) {
+  int r;
+  asm volatile(LOAD ".s32 %0, [%1];" : "=r"(r) : "l"(p));
+  return r;
+}
+__global__ void two(int* flag) {
+  MEET();
+  asm volatile(BOTH ::);
+#if OTHER
+  while (take(flag) == 0);
+#endif
+}
+"""
+
+
+def test_a_macro_with_several_definitions_is_told_with_each() -> None:
+    found = EntryView(tree({"a.cu": TWO_WAYS}), SOURCE).walk("two")
+    assert sorted((p.kind, p.condition, p.flag, p.spins) for p in found.synchronisation) == [
+        ("acquire_load", "OTHER && !SAFE", "flag", True),
+        ("fence", None, None, False),
+        ("volatile_load", "OTHER && SAFE", "flag", True),
+        ("warp_barrier", "!SAFE", None, False),
+    ]
+    ((kernel,),) = [one.kernels for one in found.implementations]
+    read = {(one.text.split()[0], fact.condition) for fact in kernel.assembly for one in fact.instructions}
+    assert read == {
+        ("ld.acquire.gpu.global.s32", "!SAFE"),
+        ("ld.volatile.global.s32", "SAFE"),
+        ("membar.gl", None),
+    }

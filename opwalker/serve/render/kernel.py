@@ -63,7 +63,9 @@ def _assembly(kernel: Kernel) -> list[Row]:
     for fact in kernel.assembly:
         where = line_mark(fact.line) if fact.file == kernel.file else (place(fact.file, fact.line),)
         for one in fact.instructions:
-            rows[Row((where, ((one.text, ""),), ((one.means or "not known", "quiet"),)))] = None
+            means: Spans = ((one.means or "not known", "quiet"),)
+            under_it = ((" ", ""), *under(fact.condition)) if fact.condition else ()
+            rows[Row((where, ((one.text, ""),), (*means, *under_it)))] = None
     return list(rows)
 
 

@@ -77,9 +77,11 @@ def _assembly(kernel: Kernel) -> list[Statement]:
     """Each instruction in words, at its place."""
     out: dict[Statement, None] = {}
     for fact in kernel.assembly:
+        under = (", under ", code(f"#if {fact.condition}")) if fact.condition else ()
         for one in fact.instructions:
             means = f", {one.means}" if one.means else ""
-            out[statement("Inline assembly ", code(one.text), means, ".", at=[line(fact.file, fact.line)])] = None
+            said = statement("Inline assembly ", code(one.text), means, *under, ".", at=[line(fact.file, fact.line)])
+            out[said] = None
     return list(out)
 
 
