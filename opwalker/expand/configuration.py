@@ -6,7 +6,7 @@ not set while host code is compiled and takes several values while device code i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from opwalker.expand.files import Configuration
 from opwalker.model.build import Define
@@ -67,10 +67,11 @@ def configuration(
     closed: bool = False,
     unset: Iterable[str] = (),
     archs: Iterable[str] = (),
+    units: Mapping[str, Iterable[Define]] | None = None,
 ) -> Configuration:
     """The macros of a build. ``asked`` are the user's own ``--define`` and go before everything; ``closed`` says that
     the build files were read, ``unset`` are macros that they set for other architectures alone; ``archs`` the
-    architectures that device code is compiled for, where that is known."""
+    architectures that device code is compiled for, where that is known; ``units`` what single files get besides."""
     defines = dict(_COMMON)
     undefined = {*_NEVER, *unset}
     if build == "cuda":
@@ -96,7 +97,9 @@ def configuration(
     passes = tuple(architecture_macros(name) for name in archs) if device and build == "cuda" else ()
     if "__CUDA_ARCH__" in defines:
         passes = ()
-    return Configuration(build, defines, frozenset(undefined - defines.keys()), closed, passes)
+    wanted = {name for name, _ in asked}
+    own = {p: {d.name: d.value for d in found if d.name not in wanted} for p, found in (units or {}).items()}
+    return Configuration(build, defines, frozenset(undefined - defines.keys()), closed, passes, own)
 
 
 def architecture_macros(name: str) -> dict[str, str | None]:

@@ -19,13 +19,14 @@ class Configuration:
     """One build: ``defines`` maps set macros to their value text (None for none), ``undefined`` are known unset.
     ``closed`` says that the build files were read: a macro that neither they nor the source nor a library sets is
     unset. ``passes`` are the macros of each pass of the device compiler, one for an architecture; without, what is
-    particular to an architecture is unknown."""
+    particular to an architecture is unknown. ``units`` are the macros that single files are compiled with, by path."""
 
     build: str = "cuda"
     defines: Mapping[str, str | None] = field(default_factory=dict)
     undefined: frozenset[str] = frozenset()
     closed: bool = False
     passes: tuple[Mapping[str, str | None], ...] = ()
+    units: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
     def of_pass(self, name: str, number: int) -> tuple[bool | None, str | None]:
         """As ``state``, for the macros that differ between the passes of the device compiler."""

@@ -57,6 +57,8 @@ class MacroTable:
         self._events: dict[str, dict[str, list[tuple[int, MacroEvent]]]] = {}
         self._whole: dict[tuple[str, str, int, str], list[tuple[str, MacroEvent, bool | None]]] = {}
         self._truths: dict[tuple, bool | None] = {}
+        #: Macros that are set for some files and not for others.
+        self._of_units = frozenset(name for macros in configuration.units.values() for name in macros)
         self._fixed: dict[tuple[str, ...], bool] = {}
         #: Names that an `#undef` ends at a place: true where it is certain to be read.
         self._undone: dict[tuple[str, str, int, str], bool] = {}
@@ -77,6 +79,7 @@ class MacroTable:
         if not terms:
             return True
         passes = self.configuration.passes
+        unit = self.configuration.units.get(root, {})
         number = 0
         differs = False
 
@@ -90,6 +93,8 @@ class MacroTable:
                 undone = self._undone.get((name, path, offset, root)) if choice is None else None
                 if undone is not None:
                     return (False, None) if undone else (None, None)
+            if name in unit:
+                return True, unit[name]
             known, value = self.configuration.state(name)
             if known is not None:
                 return known, value
@@ -132,7 +137,9 @@ class MacroTable:
         if found is None:
             words = {word for term in terms for word in _words(term)}
             undone = self._index.names_of_kind("undef")
-            found = self._fixed[terms] = not any(self.is_macro_name(word) or word in undone for word in words)
+            found = self._fixed[terms] = not any(
+                self.is_macro_name(word) or word in undone or word in self._of_units for word in words
+            )
         return found
 
     def _file_events(self, path: str) -> dict[str, list[tuple[int, MacroEvent]]]:
@@ -203,7 +210,8 @@ class MacroTable:
         found = self._settings.get(root)
         if found is None:
             last = max((at for at, _ in self._index.includes(root)), default=0)
-            found = any(at < last for events in self._file_events(root).values() for at, _ in events)
+            found = root in self.configuration.units
+            found = found or any(at < last for events in self._file_events(root).values() for at, _ in events)
             self._settings[root] = found
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,7 @@ class BuildView:
 
     ``builds_of`` gives the kinds of build that compile a file (None: nothing says), ``names_of`` what
     ``TORCH_EXTENSION_NAME`` can stand for in it, ``defines_of`` the macros that a build sets;
+    ``units_of`` those that it sets for single files alone;
     ``closed`` says that build files were there to read. Where architectures were asked for (``archs``), ``unset_of``
     gives the macros that a build sets for others alone, and ``absent`` says of a file that is compiled for others
     alone where and under which condition. ``archs_of`` gives the architectures that a file is compiled for, if that is
@@ -54,6 +55,7 @@ class BuildView:
     unset_of: Callable[[str], Sequence[str]] = lambda build: ()
     absent: Callable[[str], str | None] = lambda path: None
     archs_of: Callable[[str], tuple[str, ...]] = lambda path: ()
+    units_of: Callable[[str], Mapping[str, Sequence[Define]]] = lambda build: {}
 
 
 class Unit:
@@ -68,7 +70,14 @@ class Unit:
             MacroTable(
                 index,
                 configuration(
-                    build, device, defines, asked, builds.closed, builds.unset_of(build), builds.archs if device else ()
+                    build,
+                    device,
+                    defines,
+                    asked,
+                    builds.closed,
+                    builds.unset_of(build),
+                    builds.archs if device else (),
+                    builds.units_of(build),
                 ),
                 known_macros(),
             )

@@ -59,6 +59,11 @@ def build_view(
         for path, targets in source_index(facts).items()
     }
     by_build = _defines(facts)
+    units: dict[str, dict[str, list[Define]]] = {}
+    for target in facts.targets:
+        for source in target.sources:
+            for build in target.builds if source.defines else ():
+                units.setdefault(build, {}).setdefault(source.path, []).extend(source.defines)
     compiled = lru_cache(maxsize=1)(lambda: archs_index(gates() if gates is not None else facts))
     absent: dict[str, str] = {}
     unset: dict[str, tuple[str, ...]] = {}
@@ -79,6 +84,7 @@ def build_view(
         lambda build: unset.get(build, ()),
         absent.get,
         lambda path: compiled().get(path, ()),
+        lambda build: units.get(build, {}),
     )
 
 

@@ -112,3 +112,21 @@ def test_host_code_has_no_passes_and_macros_of_other_architectures_are_unset() -
     assert made.passes == ()
     assert made.state("CUTLASS_X") == (False, None)
     assert configuration("cuda", False, [define("ENABLE_X", "1")], unset=["ENABLE_X"]).state("ENABLE_X")[0] is True
+
+
+def test_a_file_has_macros_of_its_own() -> None:
+    files = {"h.h": "#pragma once\n#ifdef WIDE\n#define SIZE 8\n#else\n#define SIZE 4\n#endif\n"}
+    files |= dict.fromkeys(("a.cu", "b.cu"), '#include "h.h"\n')
+    made = configuration("cuda", True, closed=True, units={"a.cu": [define("WIDE", "1")]})
+    table = MacroTable(tree(files).index, made)
+    assert table.truth("a.cu", ("defined(WIDE)",), 0, "a.cu") is True
+    assert table.truth("b.cu", ("defined(WIDE)",), 0, "b.cu") is False
+    assert table.truth("h.h", ("defined(WIDE)",), 0, "a.cu") is True
+    for unit, size in (("b.cu", "4"), ("a.cu", "8")):
+        choice = table.lookup("SIZE", unit, 20, unit)
+        assert choice is not None and choice.event.body.strip() == size
+
+
+def test_what_the_user_asked_for_goes_before_the_macros_of_a_file() -> None:
+    made = configuration("cuda", True, asked=[("WIDE", "2")], units={"a.cu": [define("WIDE", "1")]})
+    assert made.units == {"a.cu": {}}

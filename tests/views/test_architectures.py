@@ -111,3 +111,16 @@ def test_device_code_is_read_for_the_architectures_asked_for() -> None:
     assert barriers("9.0a") == ["__syncwarp()"]
     assert barriers("8.0", "9.0a") == ["__syncwarp()", "__syncthreads()"]
     assert barriers() == ["__syncwarp()", "__syncthreads()"]
+
+
+def test_macros_that_a_build_sets_for_one_file() -> None:
+    cmake = (
+        "project(mini LANGUAGES CUDA)\nadd_library(_mini MODULE a.cu b.cu)\n"
+        "set_source_files_properties(a.cu PROPERTIES COMPILE_DEFINITIONS WIDE=1)\n"
+    )
+    text = "#ifdef WIDE\n__global__ void {0}_wide() {{}}\n#else\n__global__ void {0}_plain() {{}}\n#endif\n"
+    files = {"a.cu": text.format("a"), "b.cu": text.format("b")}
+    made = tree(files, view=build_view(built({"CMakeLists.txt": cmake}, (), paths=("a.cu", "b.cu"))))
+    told = {k.name: k.why_incomplete or "" for k in list_kernels(made, SOURCE, [], None).kernels}
+    read = {name: "which the cuda build does not set" not in why for name, why in told.items()}
+    assert read == {"a_wide": True, "a_plain": False, "b_wide": False, "b_plain": True}
