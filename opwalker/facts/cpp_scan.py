@@ -10,24 +10,26 @@ a conditional whose branches cannot be read one after the other is read once per
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from opwalker.facts.cpp_bindings import read_bindings
 from opwalker.facts.cpp_brackets import match_bracket
 from opwalker.facts.cpp_declarations import Declarations
+from opwalker.facts.cpp_directives import directives_of
 from opwalker.facts.cpp_heads import parse_function
-from opwalker.facts.cpp_text import Blanked, Conditionals, Group, blank
-from opwalker.model.cpp import CppFacts, Include, MacroEvent
+from opwalker.facts.cpp_text import MAX_TERMS, Blanked, Conditionals, Group, blank
+from opwalker.model.cpp import CppFacts
 from opwalker.model.source import Problem, SourceFile
 
 #: Nesting of scopes beyond which a file is given up: no real file comes near it.
 MAX_SCOPES = 200
 #: Branches of an exclusive conditional that are read; generated files have been seen with dozens.
 MAX_PASSES = 6
+#: Conditionals beyond which their brackets are counted from one list of places.
+MANY_GROUPS = 256
 
 _BRACE = re.compile(r"[{}]")
 _STOP = re.compile(r"[(){};\[\]]")
-_INCLUDE = re.compile(r'\s*(?:"([^"]+)"|<([^>]+)>)')
-_DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^)]*)\))?")
 _HANDLER = re.compile(r"\s*catch\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*\{")
 _LABEL = re.compile(r"\s*(?:public|private|protected|signals|slots|Q_SIGNALS)\s*:(?!:)")
 
@@ -38,10 +40,12 @@ def scan(source: SourceFile) -> CppFacts:
     conditionals = Conditionals(blanked)
     problems = list(source.problems)
     problems += [Problem("directive", text, blanked.line(at)) for text, at in conditionals.problems]
+    if conditionals.deep:
+        problems.append(Problem("too-deep", f"conditions of more than {MAX_TERMS} terms are not told apart", 1))
     declarations = Declarations(blanked, conditionals)
     reader = _Reader(blanked, conditionals, declarations, problems)
     reader.read()
-    includes, macros = _directives(blanked, conditionals)
+    includes, macros = directives_of(blanked, conditionals)
     functions = tuple(declarations.functions)
     invocations = tuple(declarations.uses.entries)
     return CppFacts(
@@ -95,63 +99,6 @@ def names(facts: CppFacts) -> list[tuple[str, str]]:
     return list(out)
 
 
-def _directives(blanked: Blanked, conditionals: Conditionals) -> tuple[tuple[Include, ...], tuple[MacroEvent, ...]]:
-    includes: list[Include] = []
-    macros: list[MacroEvent] = []
-    for directive in blanked.directives:
-        if directive.name in ("include", "include_next", "import"):
-            match = _INCLUDE.match(directive.body)
-            if match:
-                includes.append(
-                    Include(
-                        match.group(1) or match.group(2),
-                        match.group(1) is None,
-                        directive.offset,
-                        blanked.line(directive.offset),
-                        conditionals.at(directive.offset),
-                    )
-                )
-        elif directive.name in ("define", "undef"):
-            match = _DEFINE.match(directive.body)
-            if match is None:
-                continue
-            line = blanked.line(directive.offset)
-            condition = conditionals.at(directive.offset)
-            if directive.name == "undef":
-                macros.append(MacroEvent(match.group(1), None, None, None, 0, directive.offset, line, line, condition))
-                continue
-            parameters, variadic = _macro_parameters(match.group(3)) if match.group(2) else (None, None)
-            end_line = blanked.line(max(directive.offset, directive.end - 1))
-            macros.append(
-                MacroEvent(
-                    match.group(1),
-                    parameters,
-                    variadic,
-                    directive.body[match.end() :],
-                    directive.body_offset + match.end(),
-                    directive.offset,
-                    line,
-                    end_line,
-                    condition,
-                )
-            )
-    return tuple(includes), tuple(macros)
-
-
-def _macro_parameters(text: str) -> tuple[tuple[str, ...], str | None]:
-    parameters: list[str] = []
-    variadic: str | None = None
-    for piece in text.split(","):
-        word = piece.strip()
-        if word == "...":
-            variadic = "__VA_ARGS__"
-        elif word.endswith("..."):
-            variadic = word[:-3].strip()
-        elif word:
-            parameters.append(word)
-    return tuple(parameters), variadic
-
-
 class _Reader:
     """Walks the scopes of a file, once per branch where branches exclude each other."""
 
@@ -168,7 +115,7 @@ class _Reader:
         self.unread = 0
 
     def read(self) -> None:
-        exclusive = [g for g in self._conditionals.groups if self._is_exclusive(g)]
+        exclusive = self._exclusive(self._conditionals.groups)
         self._text = self._select(exclusive, 0)
         self._scope(0, len(self._text), (), None, 0)
         split = [g for g in self._conditionals.groups if g.start in self._split and g not in exclusive]
@@ -182,14 +129,26 @@ class _Reader:
             self._text = self._select(exclusive, number)
             self._scope(0, len(self._text), (), None, 0)
 
-    def _is_exclusive(self, group: Group) -> bool:
-        """Branches that open or close blocks cannot be read one after the other."""
+    def _exclusive(self, groups: list[Group]) -> list[Group]:
+        """The groups with branches that open or close blocks: they cannot be read one after the other."""
         text = self._blanked.plain
-        for branch in group.branches:
-            for opening, closing in ("{}", "()"):
-                if text.count(opening, branch.start, branch.end) != text.count(closing, branch.start, branch.end):
-                    return True
-        return False
+        if len(groups) > MANY_GROUPS:
+            # Counting within each branch would read deeply nested ones over and over.
+            places = {bracket: [m.start() for m in re.finditer(re.escape(bracket), text)] for bracket in "{}()"}
+
+            def count(bracket: str, start: int, end: int) -> int:
+                return bisect_left(places[bracket], end) - bisect_left(places[bracket], start)
+        else:
+            count = text.count
+        return [
+            group
+            for group in groups
+            if any(
+                count(opening, branch.start, branch.end) != count(closing, branch.start, branch.end)
+                for branch in group.branches
+                for opening, closing in ("{}", "()")
+            )
+        ]
 
     def _select(self, groups: list[Group], number: int) -> str:
         """The text in which each exclusive group shows one branch only.
@@ -376,8 +335,6 @@ class _Reader:
         return len(heads) - heads.count(None) > 1
 
     def _groups_between(self, start: int, stop: int) -> list[Group]:
-        from bisect import bisect_left
-
         groups = self._conditionals.groups
         first = bisect_left(groups, start, key=lambda g: g.start)
         out = []

@@ -155,6 +155,11 @@ def _behind_long(plain: str, long: list[tuple[int, int]], start: int, end: int) 
     return end
 
 
+#: Terms of one condition that are kept, and the term for those beyond: one that nothing decides.
+MAX_TERMS = 128
+DEEPER = "…"
+
+
 class Conditionals:
     """The conditional structure of a file: which condition holds at an offset, and the groups of branches."""
 
@@ -163,6 +168,8 @@ class Conditionals:
         self._ids: dict[tuple[str, ...], int] = {(): 0}
         self.groups: list[Group] = []
         self.problems: list[tuple[str, int]] = []
+        #: Whether anything stands under more conditions than are kept.
+        self.deep = False
         self._changes: list[int] = [0]
         self._change_ids: list[int] = [0]
         self._read(blanked)
@@ -173,6 +180,13 @@ class Conditionals:
             found = self._ids[terms] = len(self.conditions)
             self.conditions.append(terms)
         return found
+
+    def _cut(self, terms: tuple[str, ...]) -> tuple[str, ...]:
+        """The terms as they are kept: beyond a number that nobody writes, one that stands for all others."""
+        if len(terms) <= MAX_TERMS:
+            return terms
+        self.deep = True
+        return (*terms[:MAX_TERMS], DEEPER)
 
     def at(self, offset: int) -> int:
         """The id of the condition that an offset stands under."""
@@ -193,7 +207,7 @@ class Conditionals:
                 term = _term(name, directive.body)
                 silent = number == guard
                 stack.append([outer, [], term, directive.offset, directive.end, [], silent])
-                outer = outer if silent else (*outer, term)
+                outer = outer if silent else self._cut((*outer, term))
                 self._mark(directive.offset, self._id(outer))
             elif name in ("elif", "else", "elifdef", "elifndef"):
                 if not stack:
@@ -201,11 +215,11 @@ class Conditionals:
                     continue
                 top = stack[-1]
                 top[5].append(Branch(top[4], directive.offset, self._id(outer)))
-                if top[2] is not None:
+                if top[2] is not None and len(top[1]) <= MAX_TERMS:
                     top[1].append(_negated(top[2]))
                 term = None if name == "else" else _term(name[2:] or "if", directive.body)
                 top[2] = term
-                outer = (*top[0], *top[1], *((term,) if term else ()))
+                outer = self._cut((*top[0], *top[1], *((term,) if term else ())))
                 top[4] = directive.end
                 self._mark(directive.offset, self._id(outer))
             elif name == "endif":

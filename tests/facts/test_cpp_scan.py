@@ -491,6 +491,7 @@ TORCH_LIBRARY(ns, m) { m.def("f", &f); }
     found = set(names(scan_text(text)))
     assert {
         ("M", "macro"),
+        ("U", "undef"),
         ("fs", "namespace_alias"),
         ("T", "alias"),
         ("C", "class"),

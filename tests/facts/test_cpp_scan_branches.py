@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opwalker.expand.files import holds
 from opwalker.model.cpp import CppFacts
 from tests.facts.fragments import balanced_texts, texts
 from tests.trees import function, functions, scan_text
@@ -207,3 +208,29 @@ def test_every_function_is_found_at_its_place(heads: list[str], gap: str) -> Non
         assert text.startswith(f"fn{number}(", found.offset)
         assert found.line == text.count("\n", 0, found.offset) + 1
         assert text[found.body_start : found.body_end] == "{ if (x) { y(); } }"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"#ifdef A{n}\n" for n in range(10_000)) + "void f() { g(); }\n" + "#endif\n" * 10_000,
+        "#if 0\n" + "".join(f"#elif A{n} > 1\nvoid f{n}();\n" for n in range(10_000)) + "#endif\nvoid f() { g(); }\n",
+        "".join(f"#ifndef A{n}\nint x{n};\n#else\n" for n in range(10_000))
+        + "void f() { g(); }\n"
+        + "#endif\n" * 10_000,
+    ],
+)
+def test_conditionals_that_nobody_writes_take_bounded_space(text):
+    facts = scan_text(text)
+    assert "f" in functions(facts)
+    assert max(map(len, facts.conditions)) == 129 and sum(map(len, facts.conditions)) < 130 * 20_000
+    assert [p.kind for p in facts.problems] == ["too-deep"]
+
+
+def test_a_condition_beyond_the_kept_ones_is_not_decided():
+    text = "".join(f"#ifdef A{n}\n" for n in range(200)) + "void f();\n" + "#endif\n" * 200
+    facts = scan_text(text)
+    terms = facts.conditions[function(facts, "f").condition]
+    assert terms[:2] == ("defined(A0)", "defined(A1)") and terms[-1] == "…"
+    assert holds(terms, lambda name: (True, "1")) is None
+    assert holds(terms, lambda name: (False, None)) is False
