@@ -261,6 +261,13 @@ def test_a_schema_that_differs_is_a_difference(audit: Audit) -> None:
     assert (op.built_schema, op.explained, op.reason) == (other, False, "the schemas differ")
 
 
+def test_a_string_that_the_compiler_cut_is_no_difference(audit: Audit) -> None:
+    changed = replace(BUILT, functions={**BUILT.functions, DEF: ["scale(Tensor! rows, float by) -> getDevice"]})
+    op = ops(audit(_rowkit=changed))["rowkit::scale"]
+    assert (op.status, op.explained) == ("both", True)
+    assert op.reason == "its string is cut in the library behind what is the same"
+
+
 def test_what_nothing_explains(audit: Audit) -> None:
     strange = Library(
         functions={block("TORCH_LIBRARY_init_strange"): ["act(Tensor x) -> Tensor"]},

@@ -75,21 +75,24 @@ def _torch(side: SourceSide, op: Op, built: dict[str, list[_Found]]) -> OpAudit:
     schemas = {normalise_schema_text(one.op.text): None for one in defining if one.op.role == "schema"}
     other = next((text for text in schemas if schema is not None and not _same(text, schema)), None)
     built_keys = _keys(found)
-    reasons = []
-    if other is not None:
-        reasons.append("the schemas differ")
+    differences: list[str] = []
+    remarks: list[str] = []
+    if other is not None and schema is not None and _is_cut(other, schema):
+        # A compiler may keep no more of a string than it copies from memory.
+        remarks.append("its string is cut in the library behind what is the same")
+        other = None
+    elif other is not None:
+        differences.append("the schemas differ")
     if built_keys is not None and set(built_keys) - set(keys):
-        reasons.append(f"the libraries implement it for {', '.join(sorted(set(built_keys) - set(keys)))} as well")
-    explained = not reasons
+        differences.append(f"the libraries implement it for {', '.join(sorted(set(built_keys) - set(keys)))} as well")
     if not any(one.op.namespace for one in defining):
-        reasons.append("its schema is there; the library does not show under which namespace")
+        remarks.append("its schema is there; the library does not show under which namespace")
     elif not here and op.defs:
-        reasons.append(f"the source registers it for {', '.join(_builds(op))} only")
-        explained = False
+        differences.append(f"the source registers it for {', '.join(_builds(op))} only")
     return OpAudit(
         op.name, op.kind, "both", tuple(dict.fromkeys(one.library for one in defining)), schema,
         other if schema is not None else next(iter(schemas), None), keys, built_keys, span,
-        "; ".join(reasons) or None, explained,
+        "; ".join((*differences, *remarks)) or None, not differences,
     )  # fmt: skip
 
 
@@ -104,6 +107,12 @@ def _same(one: str, other: str) -> bool:
         return parse_schema(bare[0]) == parse_schema(bare[1])
     except SchemaError:
         return False
+
+
+def _is_cut(built: str, schema: str) -> bool:
+    """Whether what a library holds is a schema's arguments, with something behind them that is none of a schema."""
+    arguments = schema.rpartition("->")[0]
+    return built.startswith(arguments) and not _is_schema(built)
 
 
 def _keys(found: Iterable[_Found]) -> tuple[str, ...] | None:
