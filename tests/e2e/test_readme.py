@@ -16,10 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = "[…]"
 
 
-def blocks() -> Iterator[list[str]]:
-    """The lines of every fenced block."""
+def blocks(*, asked: bool = True) -> Iterator[list[str]]:
+    """The lines of every fenced block; ``asked`` without those that name a language: they are not asked here."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    yield from (found.splitlines() for found in re.findall(r"^```\n(.*?)^```$", text, re.M | re.S))
+    for language, found in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+        if not asked or not language:
+            yield found.splitlines()
 
 
 def shown() -> list[tuple[str, list[str]]]:
@@ -70,7 +72,7 @@ def test_both_kinds_of_output_are_shown() -> None:
 def test_every_command_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     commands = re.findall(r"^  (\w+) ", capsys.readouterr().out.split("Commands:")[1], re.M)
-    examples = {line.removeprefix("$ ").split()[1] for block in blocks() for line in block if "opwalker " in line}
+    examples = {line.removeprefix("$ ").split()[1] for block in blocks(asked=False) for line in block if "opwalker " in line}
     assert commands
     assert sorted(set(commands) - examples) == []
 
