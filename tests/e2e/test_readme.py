@@ -72,7 +72,8 @@ def test_both_kinds_of_output_are_shown() -> None:
 def test_every_command_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     commands = re.findall(r"^  (\w+) ", capsys.readouterr().out.split("Commands:")[1], re.M)
-    examples = {line.removeprefix("$ ").split()[1] for block in blocks(asked=False) for line in block if "opwalker " in line}
+    lines = [line for block in blocks(asked=False) for line in block if "opwalker " in line]
+    examples = {line.removeprefix("$ ").split()[1] for line in lines}
     assert commands
     assert sorted(set(commands) - examples) == []
 
