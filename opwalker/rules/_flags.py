@@ -1,0 +1,151 @@
+"""Flags between agents: where a value is polled, and where others store it. Read by the rules about memory order.
+
+In: the routines of a tree. Out: polls and stores with order and scope, as far as their text says. What is reached
+through a pointer to a peer's structure (``peers[i]->…``) is another device's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opwalker.model.check import CheckedTree
+from opwalker.model.statements import CallText, Routine
+
+_ORDER = re.compile(
+    r"memory_order(?:_|::)(relaxed|acquire|release|acq_rel|seq_cst|consume)|__ATOMIC_(RELAXED|ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)|__HIP_MEMORY_SCOPE"
+)
+_SCOPE = re.compile(r"thread_scope_(system|device|block|thread)|__HIP_MEMORY_SCOPE_(SYSTEM|AGENT|WORKGROUP)")
+_PEER = re.compile(r"\b(?:peer|remote|other|sg|signals|ptrs|bufs)\w*(?:\.\w+)?\s*\[[^\]]*\]\s*(?:->|\.)|\bpeer\w*\s*->")
+_FENCE = re.compile(
+    r"__threadfence(?:_system|_block)?\Z|(?:cuda::)?(?:std::)?atomic_thread_fence\Z|__builtin_amdgcn_fence\Z|\w*fence\w*\Z"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A load or store of a flag: ``kind`` is ``store`` or ``poll``; ``how`` is ``volatile``, ``atomic`` or ``plain``;
+    ``field`` the member or variable; ``at`` the line on which its reference is made, where that is another."""
+
+    kind: str
+    how: str
+    field: str
+    order: str | None
+    scope: str | None
+    peer: bool
+    routine: Routine
+    line: int
+    at: int
+
+
+def accesses(tree: CheckedTree) -> list[Access]:
+    """Every poll and store of a flag in device code (and of its host helpers)."""
+    out: list[Access] = []
+    for routine in tree.routines:
+        if routine.on_device or "device" in routine.flags:
+            out += _of(tree, routine)
+    return out
+
+
+def fences(routine: Routine) -> list[tuple[int, str]]:
+    """``(line, name)`` of the fences of a routine; inline assembly counts as one."""
+    out = [(c.line, c.simple) for one in routine.walk() for c in one.calls if _FENCE.match(c.name)]
+    out += [
+        (one.line, "asm")
+        for one in routine.walk()
+        if one.kind == "asm" and re.search(r"fence|membar|acq|rel", one.text)
+    ]
+    return out
+
+
+def volatile_fields(tree: CheckedTree) -> dict[str, tuple[str, int]]:
+    """Members declared volatile, with where: found in the files that hold device code."""
+    out: dict[str, tuple[str, int]] = {}
+    pattern = re.compile(
+        r"\bvolatile\s+(?:u?int(?:32|64)?_t|unsigned|int|FlagType|flag_t|uint)\s*\*?\s*(\w+)\s*(?:\[[^\]]*\])*\s*(?:\[[^\]]*\])*;"
+    )
+    for file in tree.files("cuda", "cpp"):
+        text = tree.text(file)
+        if "volatile" not in text:
+            continue
+        for found in pattern.finditer(text):
+            out.setdefault(found[1], (file, text.count("\n", 0, found.start()) + 1))
+    return out
+
+
+def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
+    refs = _references(routine)
+    volatile = {d.name for one in routine.walk() for d in one.declares if "volatile" in d.type}
+    volatile |= {p.name for p in routine.parameters if "volatile" in p.type}
+    for one in routine.walk():
+        if one.kind in ("while", "do", "for") and one.text:
+            yield from _polled(routine, one.text, one.line, one.calls, refs, volatile)
+        for assigned in one.assigns:
+            field = _field(assigned.target)
+            if assigned.operator == "=" and field:
+                how = "volatile" if _is_volatile(assigned.target, volatile) else "plain"
+                yield Access(
+                    "store",
+                    how,
+                    field,
+                    None,
+                    None,
+                    bool(_PEER.search(assigned.target)),
+                    routine,
+                    assigned.line,
+                    assigned.line,
+                )
+        for call in one.calls:
+            if call.simple in ("store", "fetch_add", "exchange") and call.receiver in refs:
+                field, scope, peer, at = refs[call.receiver]
+                yield Access("store", "atomic", field, _order(call), scope, peer, routine, call.line, at)
+
+
+def _polled(
+    routine: Routine, text: str, line: int, calls: tuple[CallText, ...], refs: dict, volatile: set[str]
+) -> Iterator[Access]:
+    loads = [call for call in calls if call.simple == "load"]
+    for call in loads:
+        if call.receiver in refs:
+            field, scope, peer, at = refs[call.receiver]
+            yield Access("poll", "atomic", field, _order(call), scope, peer, routine, line, at)
+    if not loads and re.search(r"[!=<>]=?", text):
+        for found in re.finditer(r"[A-Za-z_]\w*(?:\s*\[[^\]]*\])*(?:(?:->|\.)\w+(?:\s*\[[^\]]*\])*)+|\*\s*\w+", text):
+            field = _field(found.group())
+            if field and not re.match(r"threadIdx|blockIdx|blockDim|gridDim", found.group()):
+                how = "volatile" if _is_volatile(found.group(), volatile) else "plain"
+                yield Access("poll", how, field, None, None, bool(_PEER.search(found.group())), routine, line, line)
+
+
+def _references(routine: Routine) -> dict[str, tuple[str, str | None, bool, int]]:
+    """Atomic references that are made in a routine: ``name → (field, scope, peer, line)``."""
+    out: dict[str, tuple[str, str | None, bool, int]] = {}
+    for one in routine.walk():
+        for declared in one.declares:
+            if "atomic" in declared.type or "atomic_ref" in (declared.value or ""):
+                text = declared.value or ""
+                scope = _SCOPE.search(declared.type + text)
+                found = _field(text.strip("(){}= "))
+                if found:
+                    named = scope and (scope[1] or scope[2].lower())
+                    default = "system" if "cuda::std" in declared.type or "std::atomic" in declared.type else None
+                    out[declared.name] = (found, named or default, bool(_PEER.search(text)), declared.line)
+    return out
+
+
+def _order(call: CallText) -> str | None:
+    found = _ORDER.search(" ".join(call.arguments))
+    if found:
+        return (found[1] or found[2] or "").lower() or None
+    return "seq_cst"
+
+
+def _field(text: str) -> str:
+    """The member or variable that an access names: ``peers[t]->ready[rank]`` → ``ready``."""
+    plain = re.sub(r"\[[^\[\]]*\]", "", text).strip("(&* )")
+    found = re.findall(r"[A-Za-z_]\w*", plain)
+    return found[-1] if found else ""
+
+
+def _is_volatile(text: str, names: set[str]) -> bool:
+    return "volatile" in text or _field(text) in names or re.sub(r"\W.*", "", text.strip("*( ")) in names

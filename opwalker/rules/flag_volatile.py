@@ -1,0 +1,72 @@
+"""A flag between agents that is written and polled through `volatile` alone.
+
+*Why.* `volatile` keeps the compiler from leaving the access out. It orders nothing: the other side can see the flag
+before the data that it stands for.
+
+*Flagged*
+
+```cuda
+struct Mailbox { alignas(128) volatile uint32_t ready[8]; };
+__device__ void meet(Mailbox* self, Mailbox** peers, int rank, uint32_t tag) {
+  peers[threadIdx.x]->ready[rank] = tag;  // flagged
+  while (self->ready[threadIdx.x] != tag) {}  // flagged
+}
+```
+
+*Clean*
+
+```cuda
+struct Mailbox { alignas(128) uint32_t ready[8]; };
+struct Counter { volatile int steps; };
+__device__ void meet(Mailbox* self, Mailbox** peers, int rank, uint32_t tag) {
+  asm volatile("st.release.sys.global.u32 [%1], %0;" ::"r"(tag), "l"(&peers[threadIdx.x]->ready[rank]));
+  uint32_t seen;
+  do {
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(&self->ready[threadIdx.x]));
+  } while (seen != tag);
+}
+__device__ void count(Counter* c) { c->steps = c->steps + 1; }
+```
+
+*Use instead.* A release store and an acquire load of system scope; or fences before the one and after the other (then
+the rule only informs)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.rules._flags import Access, accesses, fences, volatile_fields
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    declared = volatile_fields(tree)
+    found = [one for one in accesses(tree) if one.how == "volatile" or one.field in declared]
+    stores = {one.field: one for one in found if one.kind == "store"}
+    polls = {one.field: one for one in found if one.kind == "poll"}
+    shared = stores.keys() & polls.keys()
+    for one in found:
+        if one.field not in shared or one.how == "atomic":
+            continue
+        fenced = _fenced(stores[one.field], True) and _fenced(polls[one.field], False)
+        word = "stored" if one.kind == "store" else "polled"
+        related = tuple(
+            Related(other.routine.file, other.line, f"{'stored' if other.kind == 'store' else 'polled'} here")
+            for other in (stores[one.field], polls[one.field])
+            if other.line != one.line
+        )
+        if one.field in declared:
+            related = (*related, Related(*declared[one.field], f"{one.field} is declared here"))
+        yield Draft(
+            one.routine.file, one.line, f"the flag {one.field} is {word} through volatile alone, which orders nothing",
+            related, one.field, "info" if fenced else None,
+        )  # fmt: skip
+
+
+def _fenced(one: Access, before: bool) -> bool:
+    """Whether a fence stands before a store, or after a poll."""
+    lines = [line for line, _ in fences(one.routine)]
+    return any(line <= one.line if before else line >= one.line for line in lines)
+
+
+RULE = Rule("flag-volatile", "warning", _run)

@@ -1,0 +1,79 @@
+"""A guard made from a tensor that may be on the CPU, or from another one than the kernel writes.
+
+*Why.* Lookup tables, lengths and scales often stay on the host. A guard from such a tensor leaves the current device
+as it was, and the launch goes there.
+
+*Flagged*
+
+```cuda
+#include <torch/all.h>
+__global__ void swap_kernel(float* dst, const float* src) { dst[threadIdx.x] = src[threadIdx.x]; }
+void swap(torch::Tensor& dst, const torch::Tensor& src, const torch::Tensor& mapping, cudaStream_t stream) {
+  TORCH_CHECK(mapping.device().is_cpu(), "mapping stays on the host");
+  const c10::cuda::CUDAGuard guard(mapping.device());  // flagged
+  swap_kernel<<<1, 32, 0, stream>>>(dst.data_ptr<float>(), src.data_ptr<float>());
+}
+```
+
+*Clean*
+
+```cuda
+#include <torch/all.h>
+__global__ void swap_kernel(float* dst, const float* src) { dst[threadIdx.x] = src[threadIdx.x]; }
+void swap(torch::Tensor& dst, const torch::Tensor& src, const torch::Tensor& mapping, cudaStream_t stream) {
+  TORCH_CHECK(mapping.device().is_cpu(), "mapping stays on the host");
+  const c10::cuda::CUDAGuard guard(dst.device());
+  swap_kernel<<<1, 32, 0, stream>>>(dst.data_ptr<float>(), src.data_ptr<float>());
+}
+```
+
+*Use instead.* The device of a tensor that the kernel writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.rules._guards import is_guard
+from opwalker.rules._tensors import tensor_parameters
+
+_OF = re.compile(r"(?:device_of\s*\(\s*)?\b(\w+)\s*(?:(?:\.|->)\s*(?:get_device\w*|device)\b|\))")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        tensors = set(tensor_parameters(routine))
+        if not tensors or routine.on_device:
+            continue
+        on_host = _on_host(routine, tensors)
+        if not on_host:
+            continue
+        for one in routine.walk():
+            for declared in one.declares:
+                found = _OF.search(declared.value or "") if is_guard(declared.type, tree.settings.guards) else None
+                if found and found[1] in on_host:
+                    related = (Related(routine.file, on_host[found[1]], f"{found[1]} is on the host"),)
+                    said = f"{declared.name} guards the device of {found[1]}, which is on the host"
+                    yield Draft(routine.file, declared.line, said, related, found[1])
+
+
+def _on_host(routine, tensors: set[str]) -> dict[str, int]:
+    """Tensors that a check of the routine demands on the CPU."""
+    out: dict[str, int] = {}
+    for one in routine.walk():
+        for call in one.calls:
+            if not re.search(r"CHECK|ASSERT", call.simple) or not call.arguments:
+                continue
+            for name in tensors:
+                if re.search(
+                    rf"\b{re.escape(name)}\b[\w.()>-]*(?:is_cpu\(\)|device\(\)(?:\.type\(\))?\s*==\s*[\w:]*(?:kCPU|CPU))",
+                    call.arguments[0],
+                ):
+                    if not call.arguments[0].lstrip().startswith("!"):
+                        out.setdefault(name, call.line)
+    return out
+
+
+RULE = Rule("guard-wrong-device", "warning", _run)

@@ -1,0 +1,124 @@
+"""Shared memory that one thread writes and another reads, with no barrier between.
+
+*Why.* Threads of a block run in any order. The reader may see what was there before.
+
+*Flagged*
+
+```cuda
+__global__ void first(float* out, const float* in) {
+  __shared__ float tile[256];
+  tile[threadIdx.x] = in[threadIdx.x];
+  out[threadIdx.x] = tile[255 - threadIdx.x];  // flagged
+}
+__global__ void once(float* out, float v) {
+  __shared__ float total;
+  if (threadIdx.x == 0) total = v;
+  out[threadIdx.x] = total;  // flagged
+}
+```
+
+*Clean*
+
+```cuda
+__global__ void first(float* out, const float* in) {
+  __shared__ float tile[256];
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = tile[255 - threadIdx.x];
+}
+__global__ void own(float* out, const float* in) {
+  __shared__ float tile[256];
+  tile[threadIdx.x] = in[threadIdx.x];
+  out[threadIdx.x] = tile[threadIdx.x];
+}
+__global__ void warp(float* out, const float* in) {
+  __shared__ float tile[32];
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncwarp();
+  out[threadIdx.x] = tile[31 - threadIdx.x];
+}
+```
+
+*Use instead.* `__syncthreads()` between the write and the read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Statement
+
+_WAITS = re.compile(r"(?i)sync|barrier|bar_|wait|arrive|Reduce|Scan|Sort|commit|fence|elect")
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        if not routine.on_device:
+            continue
+        shared = {
+            d.name: d
+            for one in routine.walk()
+            for d in one.declares
+            if "__shared__" in d.type and "extern" not in d.type
+        }
+        for name, declared in shared.items():
+            if re.search(r"TempStorage|barrier|Barrier|mbar|pipeline", declared.type):
+                continue
+            found = _race(routine.statements, name, None)
+            if found is not None and isinstance(found, tuple):
+                write, read = found
+                yield Draft(
+                    routine.file,
+                    read.line,
+                    f"{name} is read here as another thread may have written it, with no barrier since",
+                    (Related(routine.file, write.line, f"written here: `{write.text[:60]}`"),),
+                    name,
+                )
+
+
+def _race(
+    statements: Sequence[Statement], name: str, written: Statement | None
+) -> tuple[Statement, Statement] | Statement | None:
+    """The write and the read that nothing parts; else the last write that no barrier has followed."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    for one in statements:
+        if one.kind == "asm" or any(_WAITS.search(call.name) for call in one.calls):
+            written = None
+            continue
+        if one.kind in ("for", "while", "do", "range for", "switch", "try"):
+            if any(_WAITS.search(c.name) or s.kind == "asm" for s in one.walk() for c in (s.calls or ())):
+                written = None
+                continue
+        reads = [a for a in (*[x.value for x in one.assigns], *[d.value or "" for d in one.declares]) if word.search(a)]
+        if one.kind in ("if", "while", "return", "switch") and word.search(one.text):
+            reads.append(one.text)
+        if written is not None and any(_other(text, name, written) for text in reads):
+            return written, one
+        for assigned in one.assigns:
+            if re.match(rf"{re.escape(name)}\b", assigned.target.strip()):
+                written = one
+        for part in (one.head, one.body, one.orelse):
+            found = _race(part, name, written)
+            if isinstance(found, tuple):
+                return found
+            if found is not None and one.kind in ("if", "block", "for"):
+                written = found
+    return written
+
+
+def _other(text: str, name: str, written: Statement) -> bool:
+    """Whether an expression reads another element than the one that this thread wrote."""
+    wrote = {_index(a.target, name) for a in written.assigns}
+    indexes = {_index(found.group(), name) for found in re.finditer(rf"\b{re.escape(name)}\b\s*(?:\[[^\]]*\])*", text)}
+    if wrote == {""}:
+        return True  # a single value, written by some thread
+    return bool(indexes - wrote)
+
+
+def _index(text: str, name: str) -> str:
+    return "".join(text.split()).removeprefix(name)
+
+
+RULE = Rule("missing-syncthreads", "warning", _run, default=False)

@@ -1,0 +1,118 @@
+"""A loop that advances by several elements, accesses several, and is bounded by the last element alone.
+
+*Why.* With a length that is no multiple the last access reaches past the row: the neighbour's first element is read,
+or overwritten.
+
+*Flagged*
+
+```cuda
+__global__ void scale(__half* y, const __half* x, int cols, __half2 k) {
+  for (int i = threadIdx.x * 2; i < cols; i += blockDim.x * 2)
+    *reinterpret_cast<__half2*>(y + i) = __hmul2(*reinterpret_cast<const __half2*>(x + i), k);  // flagged
+}
+__global__ void four(float* y, int n) {
+  for (int i = 0; i < n; i += 4) {
+    y[i + 3] = y[i];  // flagged
+  }
+}
+```
+
+*Clean*
+
+```cuda
+__global__ void scale(__half* y, const __half* x, int cols, __half2 k) {
+  for (int i = threadIdx.x * 2; i + 1 < cols; i += blockDim.x * 2)
+    *reinterpret_cast<__half2*>(y + i) = __hmul2(*reinterpret_cast<const __half2*>(x + i), k);
+  for (int i = threadIdx.x; i < cols / 2; i += blockDim.x)
+    reinterpret_cast<__half2*>(y)[i] = k;
+}
+__global__ void checked(float* y, int n) {
+  if (n % 4 != 0) return;
+  for (int i = 0; i < n; i += 4) {
+    y[i + 3] = y[i];
+  }
+}
+__global__ void stepped(float* y, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = 0;
+}
+```
+
+*Use instead.* The bound `i + k <= n` and a loop for the rest, or a check that the length is a multiple.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine, Statement
+
+_WIDTH = {"2": 2, "4": 4, "8": 8}
+_WIDE = re.compile(
+    r"(?:__half2|half2|__nv_bfloat162|float2|float4|int2|int4|uint2|uint4|short4|char4|uchar4|double2)\b"
+)
+
+
+def _run(tree: CheckedTree) -> Iterator[Draft]:
+    for routine in tree.routines:
+        if not routine.on_device:
+            continue
+        for one in routine.walk():
+            if one.kind == "for":
+                yield from _loop(routine, one)
+
+
+def _loop(routine: Routine, one: Statement) -> Iterator[Draft]:
+    bound = re.fullmatch(r"(\w+)\s*<\s*(\w+)", one.text.strip())
+    if bound is None:
+        return
+    name, limit = bound[1], bound[2]
+    step = re.fullmatch(rf"{name}\s*\+=\s*(.+)", one.step.strip())
+    if step is None:
+        return
+    count = _multiple(step[1])
+    if count < 2 or _divides(routine, limit, one.line):
+        return
+    for held in one.body:
+        for part in held.walk():
+            if part.kind in ("if", "while") and re.search(rf"\b{re.escape(limit)}\b", part.text):
+                return  # the body looks at the bound itself
+    for held in one.body:
+        for part in held.walk():
+            if _takes(part.text, name, count):
+                yield Draft(
+                    routine.file,
+                    part.line,
+                    f"{count} elements from {name} on are accessed, and `{name} < {limit}` bounds the first alone",
+                    (Related(routine.file, one.line, f"the loop goes by {step[1].strip()}"),),
+                    name,
+                )
+                return
+
+
+def _multiple(step: str) -> int:
+    """The constant factor of a step: ``blockDim.x * 2``, ``4``."""
+    found = (
+        re.fullmatch(r"\s*(\d+)\s*", step) or re.search(r"\*\s*(\d+)\s*\Z", step) or re.match(r"\s*(\d+)\s*\*", step)
+    )
+    return int(found[1]) if found else 1
+
+
+def _takes(text: str, name: str, count: int) -> bool:
+    """Whether an expression accesses elements beyond the one that the index names."""
+    if re.search(rf"\[\s*{name}\s*\+\s*(\d+)\s*\]", text):
+        return any(0 < int(one) < count for one in re.findall(rf"\[\s*{name}\s*\+\s*(\d+)\s*\]", text))
+    return bool(
+        re.search(rf"reinterpret_cast<[^>]*\*\s*>\s*\(\s*&?\s*\w+\s*(?:\+\s*{name}|\[\s*{name}\s*\])", text)
+    ) and bool(_WIDE.search(text))
+
+
+def _divides(routine: Routine, limit: str, line: int) -> bool:
+    """Whether something before the loop asks that the length is a multiple."""
+    name = re.escape(limit)
+    asked = re.compile(rf"\b{name}\s*%|\b{name}\s*&\s*\(?\d|\b{name}\s*=\s*[^;]*(?:/|&|~|round|align)")
+    return any(asked.search(one.text) for one in routine.walk() if one.line <= line)
+
+
+RULE = Rule("vector-tail", "warning", _run)
