@@ -31,6 +31,8 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
     selected = select_rules([rule for rule, _ in rules], chosen, project)
     changes = changed_lines(session.root.path, chosen.changed_since) if chosen.changed_since else None
     tree = tree_of(session, project.names)
+    if changes is not None:
+        tree = tree.narrowed(changes.keys())
     found = run_rules(tree, selected, session.progress)
     wanted = [one for one in found if _within(one.file, chosen.paths) and not project.ignores(one.rule, one.file)]
     hidden = {"settings": sum(_within(one.file, chosen.paths) for one in found) - len(wanted)}

@@ -6,9 +6,10 @@ Edges are worked out when a rule asks for them, once.
 
 from __future__ import annotations
 
+import copy
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from opwalker.expand.resolve import Candidate, Context, strip_arguments
@@ -40,8 +41,8 @@ class Tree:
         self.source = source
         self.build = workbench.build
         self.settings = settings
-        self.routines = routines
-        self.ops = ops
+        self.routines = self._all = routines
+        self.ops = self._all_ops = ops
         self.text = text
         self.fakes = fakes
         self._workbench = workbench
@@ -50,6 +51,28 @@ class Tree:
         self._languages = languages
         self._at: dict[Place, Routine] = {(one.file, one.line): one for one in routines}
         self._targets: dict[tuple[Place, str, str | None, int], tuple[Routine, ...]] = {}
+
+    def narrowed(self, files: Collection[str]) -> Tree:
+        """The same tree, with the routines and ops alone that some files can have a say in: those that stand in them,
+        and what these lead to. Everything else can still be asked for."""
+        pending = [one for one in self._all if one.file in files]
+        held: dict[Place, Routine] = {(one.file, one.line): one for one in pending}
+        while pending:
+            for following in self._following(pending.pop()):
+                key = (following.file, following.line)
+                if key not in held:
+                    held[key] = following
+                    pending.append(following)
+        made = copy.copy(self)
+        made.routines = [one for one in self._all if (one.file, one.line) in held]
+        made.ops = [op for op in self._all_ops if self._concerns(op, files, held)]
+        return made
+
+    def _concerns(self, op: Op, files: Collection[str], held: Mapping[Place, Routine]) -> bool:
+        places = [*op.defs, *op.impls, *op.fake]
+        if any(one.file in files for one in places):
+            return True
+        return any((routine.file, routine.line) in held for _, routine in self.implementations(op))
 
     def routine_at(self, file: str, line: int) -> Routine | None:
         """The routine whose name stands at a line."""
@@ -66,7 +89,7 @@ class Tree:
     @cached_property
     def _by_file(self) -> dict[str, list[Routine]]:
         out: dict[str, list[Routine]] = {}
-        for one in self.routines:
+        for one in self._all:
             out.setdefault(one.file, []).append(one)
         return {file: sorted(held, key=lambda r: r.line) for file, held in out.items()}
 
@@ -85,7 +108,7 @@ class Tree:
     def _entries(self) -> dict[Place, list[str]]:
         """Host functions by place, with the ops that they stand for."""
         out: dict[Place, list[str]] = {}
-        for op in self.ops:
+        for op in self._all_ops:
             for _, routine in self.implementations(op):
                 out.setdefault((routine.file, routine.line), []).append(op.name)
         return out
@@ -181,7 +204,7 @@ class Tree:
     @cached_property
     def _callers(self) -> dict[Place, list[CallSite]]:
         out: dict[Place, list[CallSite]] = {}
-        for routine in self.routines:
+        for routine in self._all:
             for statement in routine.walk():
                 for call in statement.calls:
                     for target in self.targets(routine, call):
