@@ -61,6 +61,9 @@ def report_extension(run: PyRun, node: ast.Call, callee: Ref, arguments: list[An
     given.update(keywords)
     if not loader and run.seeds.build not in FACTORIES[helper]:
         return True
+    if helper == "CUDAExtension" and run.seeds.build == "rocm" and "rocm" not in run.seeds.asked:
+        # It is for a device whatever its files are; that it is ever built for ROCm, nobody has said.
+        return True
     # Torch's build defines the name for every module that goes through its helpers.
     defines_name = loader or "cpp_extension" in callee.name
     _report(run, node, given, "jit" if loader else "module", defines_name)

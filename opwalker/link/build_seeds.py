@@ -34,8 +34,9 @@ VARIABLES = (
     _seed(r".*TARGET_DEVICE", "cuda", "rocm", "cpu", "rocm"),
     _seed(r"(CUDA|CUDAToolkit)_FOUND|TORCH_CUDA_FOUND", "TRUE", "FALSE", "FALSE", "cuda"),
     _seed(r"(HIP|hip|ROCM|rocm)_FOUND|PYTORCH_FOUND_HIP", "FALSE", "TRUE", "FALSE", "rocm"),
-    _seed(r"(.*_)?(USE|WITH|ENABLE|BUILD)_CUDA", "ON", "OFF", "OFF", "cuda"),
-    _seed(r"(.*_)?(USE|WITH|ENABLE|BUILD)_(ROCM|HIP)", "OFF", "ON", "OFF", "rocm"),
+    _seed(r"(.*_)?(USE|WITH|ENABLE|BUILD|HAS|HAVE)_CUDA|CUDA(_ENABLED|_AVAILABLE)?", "ON", "OFF", "OFF", "cuda"),
+    _seed(r"(.*_)?(USE|WITH|ENABLE|BUILD|HAS|HAVE)_(ROCM|HIP)", "OFF", "ON", "OFF", "rocm"),
+    _seed(r"(ROCM|HIP)(_ENABLED|_AVAILABLE)?", "OFF", "ON", "OFF", "rocm"),
     _seed(r"(.*_)?(CPU_ONLY|ONLY_CPU)", "OFF", "OFF", "ON", "cpu"),
 )
 

@@ -131,14 +131,13 @@ class _Reading:
     # --- Python ------------------------------------------------------------------------------------------------
 
     def _run_setup(self, path: str) -> None:
-        asked: set[str] = set()
+        builds = builds_of_file(path)
+        # A script that is there for one kind of build alone says so by its name.
+        asked = set(builds) if len(builds) == 1 else set()
         outcomes = {
             build: evaluate_setup(self._files, self._parsed, self._tree, self._for(build, asked), path)
-            for build in builds_of_file(path)
+            for build in builds
         }
-        # A script that is there for one kind of build alone says so by its name.
-        if len(outcomes) == 1:
-            asked.update(outcomes)
         for build, outcome in outcomes.items():
             self._take_scripts(build, outcome, asked)
         self._architectures.update(dict.fromkeys(architectures_in_text(self._files[path].text)))

@@ -473,3 +473,17 @@ setup(ext_modules=[CppExtension("m", sorted(files))])
 """
     )
     assert [(s.path, s.line) for s in only(facts, "cpu").sources] == [("a.cpp", 8), ("b.cpp", 9), ("c.cpp", 15)]
+
+
+@pytest.mark.parametrize(
+    ("text", "builds"),
+    [
+        ("setup(ext_modules=[CUDAExtension('m', ['a.cpp'])])", ("cuda",)),
+        ("setup(ext_modules=[CUDAExtension('m', ['a.cpp', 'a.cu'])])", ("cuda",)),
+        ("f = ['-DX'] if torch.version.cuda else []\nsetup(ext_modules=[CUDAExtension('m', ['a.cpp'])])", ("cuda",)),
+        ("print(torch.version.hip)\nsetup(ext_modules=[CUDAExtension('m', ['a.cpp'])])", ("cuda", "rocm")),
+        ("setup(ext_modules=[CppExtension('m', ['a.cpp'])])", ("cuda", "rocm", "cpu")),
+    ],
+)
+def test_a_module_for_a_device_is_not_for_every_device(text: str, builds: tuple[str, ...]) -> None:
+    assert [target.builds for target in setup(text).targets] == [builds]

@@ -231,6 +231,9 @@ def one(text: str, *others: str, **kwargs) -> BuildFacts:
     [
         ("project(a LANGUAGES CXX CUDA)\nadd_library(m MODULE a.cpp)", ("cuda",)),
         ("project(a)\nenable_language(HIP)\nadd_library(m MODULE a.cpp)", ("rocm",)),
+        ("project(a)\nif(HIP)\nadd_library(m MODULE a.cpp)\nendif()", ("rocm",)),
+        ("project(a)\nif(NOT ROCM AND CUDA)\nadd_library(m MODULE a.cpp)\nendif()", ("cuda",)),
+        ("project(a)\nif(HAVE_CUDA)\nadd_library(m MODULE a.cpp)\nendif()", ("cuda",)),
         ("find_package(CUDAToolkit REQUIRED)\nadd_library(m MODULE a.cpp)", ("cuda",)),
         ("find_package(Torch REQUIRED)\nadd_library(m MODULE a.cpp)", ("cuda", "rocm", "cpu")),
         ("add_library(m MODULE a.cu)", ("cuda",)),
