@@ -28,6 +28,9 @@ class Facts(Protocol):
     def variable(self, name: str) -> Value | None:
         """The value, empty if it is unset, None if nothing in the files sets it."""
 
+    def switch(self, name: str) -> bool | None:
+        """The truth of a name that nothing sets, by itself as a condition; None if nothing is known of it."""
+
     def defined(self, name: str) -> bool | None:
         """Whether a variable is set, or one of the environment (``ENV{NAME}``)."""
 
@@ -252,7 +255,9 @@ class _Reader:
         if argument.quoted:
             return False
         value = self._facts.variable(text)
-        return None if value is None else value_truth(value)
+        if value is None:
+            return self._facts.switch(text) if text == argument.raw else None
+        return value_truth(value)
 
     def _unary(self, word: str, operand: Argument) -> bool | None:
         found = variants(operand.items)

@@ -34,10 +34,15 @@ VARIABLES = (
     _seed(r".*TARGET_DEVICE", "cuda", "rocm", "cpu", "rocm"),
     _seed(r"(CUDA|CUDAToolkit)_FOUND|TORCH_CUDA_FOUND", "TRUE", "FALSE", "FALSE", "cuda"),
     _seed(r"(HIP|hip|ROCM|rocm)_FOUND|PYTORCH_FOUND_HIP", "FALSE", "TRUE", "FALSE", "rocm"),
-    _seed(r"(.*_)?(USE|WITH|ENABLE|BUILD|HAS|HAVE)_CUDA|CUDA(_ENABLED|_AVAILABLE)?", "ON", "OFF", "OFF", "cuda"),
+    _seed(r"(.*_)?(USE|WITH|ENABLE|BUILD|HAS|HAVE)_CUDA", "ON", "OFF", "OFF", "cuda"),
     _seed(r"(.*_)?(USE|WITH|ENABLE|BUILD|HAS|HAVE)_(ROCM|HIP)", "OFF", "ON", "OFF", "rocm"),
-    _seed(r"(ROCM|HIP)(_ENABLED|_AVAILABLE)?", "OFF", "ON", "OFF", "rocm"),
     _seed(r"(.*_)?(CPU_ONLY|ONLY_CPU)", "OFF", "OFF", "ON", "cpu"),
+)
+
+#: Names whose truth alone is asked, as in ``if(HIP)``: as a value each of them may as well be a plain word.
+SWITCHES = (
+    _seed(r"CUDA(_ENABLED|_AVAILABLE)?", "ON", "", "", "cuda"),
+    _seed(r"(ROCM|HIP)(_ENABLED|_AVAILABLE)?", "", "ON", "", "rocm"),
 )
 
 #: Packages of ``find_package`` that only one kind of build finds.
@@ -108,6 +113,11 @@ class Seeds:
         """The given value of a variable, or None."""
         found = self._extra.get(name)
         return found if found is not None else self._from(name, VARIABLES)
+
+    def switch(self, name: str) -> bool | None:
+        """The truth of a name that no file gives a value, where it is used as a condition by itself; or None."""
+        value = self._from(name, SWITCHES)
+        return None if value is None else bool(value)
 
     def python_name(self, name: str) -> bool | None:
         """The truth that a name of a Python build file has in this kind of build, or None."""

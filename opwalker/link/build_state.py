@@ -151,6 +151,9 @@ class State:
     def variable(self, name: str) -> Value | None:
         return self.lookup(name)
 
+    def switch(self, name: str) -> bool | None:
+        return self.seeds.switch(name)
+
     def defined(self, name: str) -> bool | None:
         if name.startswith("ENV{"):
             value = self.branches.get(self.properties, name, ())

@@ -233,6 +233,11 @@ def one(text: str, *others: str, **kwargs) -> BuildFacts:
         ("project(a)\nenable_language(HIP)\nadd_library(m MODULE a.cpp)", ("rocm",)),
         ("project(a)\nif(HIP)\nadd_library(m MODULE a.cpp)\nendif()", ("rocm",)),
         ("project(a)\nif(NOT ROCM AND CUDA)\nadd_library(m MODULE a.cpp)\nendif()", ("cuda",)),
+        (
+            "if(USE_HIP)\nset(L HIP)\nelse()\nset(L CUDA)\nendif()\n"
+            'if(${L} STREQUAL "HIP")\nadd_library(m MODULE a.cpp)\nendif()',
+            ("rocm",),
+        ),
         ("project(a)\nif(HAVE_CUDA)\nadd_library(m MODULE a.cpp)\nendif()", ("cuda",)),
         ("find_package(CUDAToolkit REQUIRED)\nadd_library(m MODULE a.cpp)", ("cuda",)),
         ("find_package(Torch REQUIRED)\nadd_library(m MODULE a.cpp)", ("cuda", "rocm", "cpu")),
