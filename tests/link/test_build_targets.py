@@ -234,8 +234,10 @@ def one(text: str, *others: str, **kwargs) -> BuildFacts:
         ("project(a)\nif(HIP)\nadd_library(m MODULE a.cpp)\nendif()", ("rocm",)),
         ("project(a)\nif(NOT ROCM AND CUDA)\nadd_library(m MODULE a.cpp)\nendif()", ("cuda",)),
         (
-            "if(USE_HIP)\nset(L HIP)\nelse()\nset(L CUDA)\nendif()\n"
-            'if(${L} STREQUAL "HIP")\nadd_library(m MODULE a.cpp)\nendif()',
+            (
+                "if(USE_HIP)\nset(L HIP)\nelse()\nset(L CUDA)\nendif()\n"
+                'if(${L} STREQUAL "HIP")\nadd_library(m MODULE a.cpp)\nendif()'
+            ),
             ("rocm",),
         ),
         ("project(a)\nif(HAVE_CUDA)\nadd_library(m MODULE a.cpp)\nendif()", ("cuda",)),
