@@ -51,7 +51,7 @@ from opwalker.model.check import CheckedTree, Draft, Rule
 from opwalker.model.statements import LaunchText, Routine, Statement
 
 _ASKS = re.compile(r"\bcuda(?:Get|PeekAt)LastError\b|\bhip(?:Get|PeekAt)LastError\b")
-_CHECK = re.compile(r"\b\w*(?:LAUNCH_CHECK|CHECK_LAUNCH|CHECK_LAST|CHECK_CUDA_LAST|PostLaunch)\w*\s*\(")
+_CHECK = re.compile(r"(?i)\b\w*(?:launch_?check|check\w*_?launch|check_?last|check_cuda_last|post_?launch)\w*\s*\(")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:

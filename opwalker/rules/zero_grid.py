@@ -123,6 +123,8 @@ def _is_checked(terms: set[str], before, around) -> bool:
         asked = terms_of(condition, {})
         if not _compares(condition):
             continue
+        if re.search(r"\bnumel\(\)\s*(?:==\s*0|>\s*0|<\s*1|!=\s*0)", condition):
+            return True  # an empty tensor of any name is dealt with: the extents of the others go with it
         emptied = {f"{one}{dot}numel()" for one in tensors for dot in (".", "->")}
         if asked & terms or asked & emptied:
             return True
