@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(512) concat_and_cache_mla_kernel(
     const float* __restrict__ scale,           // [1]
     int64_t block_stride, int64_t entry_stride, int64_t kv_c_stride, int64_t k_pe_stride, int64_t num_tokens,
     int kv_lora_rank, int pe_dim, int block_size) {
-  const int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  const int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.z + threadIdx.z;
   if (token >= num_tokens) return;
   const int slot = static_cast<int>(slot_mapping[token]);
 
@@ -69,8 +69,8 @@ void concat_and_cache_mla(const Tensor& kv_c,          // [num_tokens, kv_lora_r
                       aligned<kFull>(c, pe) && aligned<kFull>(to);
     DISPATCH_BOOL(wide, kWide, [&] {
       constexpr int kWidth = kWide ? kFull : 1;
-      const dim3 block = block_for_rows((kv_lora_rank + pe_dim) / kWidth);
-      concat_and_cache_mla_kernel<scalar_t, cache_t, kWidth><<<grid_for_rows(num_tokens, block), block, 0, stream>>>(
+      const dim3 block = block_for_heads((kv_lora_rank + pe_dim) / kWidth, 1);
+      concat_and_cache_mla_kernel<scalar_t, cache_t, kWidth><<<grid_for_heads(num_tokens, 1, block), block, 0, stream>>>(
           to, c, pe, static_cast<const int64_t*>(slot_mapping.data_ptr()), static_cast<const float*>(scale.data_ptr()),
           block_stride, entry_stride, kv_c.stride(0), k_pe.stride(0), num_tokens, static_cast<int>(kv_lora_rank),
           static_cast<int>(pe_dim), static_cast<int>(block_size));

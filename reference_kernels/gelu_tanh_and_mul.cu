@@ -13,7 +13,7 @@ struct GeluTanh {
     const float inner = kSqrtTwoOverPi * x;
 #endif
     // 0.5 * (1 + tanh(y)) is the sigmoid of 2 * y, which costs one exponential and one division.
-    return x / (1.0f + __expf(-2.0f * inner));
+    return __fdividef(x, 1.0f + __expf(-2.0f * inner));
   }
 };
 

@@ -14,10 +14,33 @@ namespace opwalker_ref {
 struct LseStrides {
   int64_t head;
   int64_t token;
+
+  __device__ int64_t offset(int64_t token_index, int head_index) const { return head_index * head + token_index * token; }
 };
 
+// No key at all is spelt -infinity, and +infinity by some kernels.
+__device__ __forceinline__ float lse_or_none(float lse) { return isinf(lse) ? -INFINITY : lse; }
+
+// The prefix's part of all weights; all of it where neither side has a key.
+__device__ __forceinline__ float share_of_prefix(float of_prefix, float of_suffix) {
+#ifndef OPWALKER_WRONG_EQUAL_SHARES
+  const float p = lse_or_none(of_prefix);
+  const float s = lse_or_none(of_suffix);
+  return isinf(p) && isinf(s) ? 1.0f : __fdividef(1.0f, 1.0f + __expf(s - p));
+#else
+  return 0.5f;
+#endif
+}
+
+__device__ __forceinline__ float lse_of_both(float of_prefix, float of_suffix) {
+  const float p = lse_or_none(of_prefix);
+  const float s = lse_or_none(of_suffix);
+  const float highest = fmaxf(p, s);
+  return isinf(highest) ? highest : highest + __logf(__expf(p - highest) + __expf(s - highest));
+}
+
 template <typename scalar_t, typename out_t, int kWidth>
-__global__ void __launch_bounds__(512) merge_attn_states_kernel(
+__global__ void __launch_bounds__(512, 4) merge_attn_states_kernel(
     out_t* __restrict__ output,                  // [num_tokens, num_heads, head_size]
     float* __restrict__ output_lse,              // [num_heads, num_tokens]
     const scalar_t* __restrict__ prefix_output,  // [num_tokens, num_heads, head_size]
@@ -28,60 +51,47 @@ __global__ void __launch_bounds__(512) merge_attn_states_kernel(
     HeadStrides output_strides, HeadStrides prefix_strides, HeadStrides suffix_strides, LseStrides output_lse_strides,
     LseStrides prefix_lse_strides, LseStrides suffix_lse_strides, int64_t num_tokens, int64_t tokens_with_prefix,
     int num_heads, int head_size) {
-  const int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (token >= num_tokens) return;
-  const int per_head = head_size / kWidth;
-  const float scale = std::is_same_v<scalar_t, out_t> ? 1.0f : *output_scale;
+  const int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.z + threadIdx.z;
+  const int head = blockIdx.y * blockDim.y + threadIdx.y;
+  if (token >= num_tokens || head >= num_heads) return;
+  prefix_output += prefix_strides.offset(token, head);
+  suffix_output += suffix_strides.offset(token, head);
+  output += output_strides.offset(token, head);
+  const float of_prefix = prefix_lse[prefix_lse_strides.offset(token, head)];
+  const float of_suffix = suffix_lse[suffix_lse_strides.offset(token, head)];
 
-  for (int item = threadIdx.x; item < num_heads * per_head; item += blockDim.x) {
-    const int head = item / per_head;
-    const int at = item % per_head * kWidth;
-    const auto prefix = load<kWidth>(prefix_output + prefix_strides.offset(token, head) + at);
-    const auto suffix = load<kWidth>(suffix_output + suffix_strides.offset(token, head) + at);
-    float p = prefix_lse[head * prefix_lse_strides.head + token * prefix_lse_strides.token];
-    float s = suffix_lse[head * suffix_lse_strides.head + token * suffix_lse_strides.token];
+  const float inverse_scale = std::is_same_v<scalar_t, out_t> ? 1.0f : 1.0f / *output_scale;
 
-    float prefix_share, lse;
-    if (token >= tokens_with_prefix) {
-      prefix_share = 0.0f;
-      lse = s;
-    } else {
-      // No key at all is spelt -infinity, and +infinity by some kernels. Where neither side has one, the prefix stands.
-      p = isinf(p) ? -INFINITY : p;
-      s = isinf(s) ? -INFINITY : s;
-      const float highest = fmaxf(p, s);
-      const float p_weight = __expf(p - highest);
-      const float s_weight = __expf(s - highest);
-      prefix_share = isinf(highest) ? 1.0f : p_weight / (p_weight + s_weight);
-      lse = isinf(highest) ? highest : __logf(p_weight + s_weight) + highest;
-    }
-#ifdef OPWALKER_WRONG_EQUAL_SHARES
-    prefix_share = 0.5f;
-#endif
-
+  for (int at = threadIdx.x * kWidth; at < head_size; at += blockDim.x * kWidth) {
+    auto prefix = load<kWidth>(prefix_output + at);
+    auto suffix = load<kWidth>(suffix_output + at);
+    // What has no share is left out: it may be no number.
+    const float share = token < tokens_with_prefix ? share_of_prefix(of_prefix, of_suffix) : 0.0f;
+    if (share == 0.0f) prefix = suffix;
+    if (share == 1.0f) suffix = prefix;
     Vector<out_t, kWidth> merged;
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) {
-      // A share of nothing is left out: what it would be taken of may be no number.
-      float x = prefix_share > 0.0f ? to_float(prefix[i]) * prefix_share : 0.0f;
-      if (prefix_share < 1.0f) x += to_float(suffix[i]) * (1.0f - prefix_share);
+      const float base = to_float(suffix[i]);
+      const float x = base + share * (to_float(prefix[i]) - base);
       if constexpr (std::is_same_v<scalar_t, out_t>) {
         merged[i] = from_float<out_t>(x);
       } else {
-        merged[i] = to_cache<out_t>(x, scale);
+        merged[i] = to_cache<out_t>(x * inverse_scale, 1.0f);
       }
     }
-    store<kWidth>(output + output_strides.offset(token, head) + at, merged);
-    if (output_lse != nullptr && at == 0) {
-      output_lse[head * output_lse_strides.head + token * output_lse_strides.token] = lse;
-    }
+    store<kWidth>(output + at, merged);
+  }
+  if (output_lse != nullptr && threadIdx.x == 0) {
+    output_lse[output_lse_strides.offset(token, head)] =
+        token < tokens_with_prefix ? lse_of_both(of_prefix, of_suffix) : of_suffix;
   }
 }
 
 inline HeadStrides strides_of(const Tensor& tensor) {
   STD_TORCH_CHECK(tensor.dim() == 3 && tensor.stride(2) == 1,
                   "merge_attn_states: outputs must be [num_tokens, num_heads, head_size] with contiguous heads");
-  return {tensor.stride(0), tensor.stride(1)};
+  return head_strides(tensor.stride(0), tensor.stride(1), "merge_attn_states");
 }
 
 inline LseStrides lse_strides(const Tensor& tensor) {
@@ -128,8 +138,9 @@ void merge_attn_states(Tensor& output,                            // [num_tokens
                       suffix_strides.divide_by(kFull) && aligned<kFull>(prefix, suffix) && aligned<kFull>(to);
     DISPATCH_BOOL(wide, kWide, [&] {
       constexpr int kWidth = kWide ? kFull : 1;
-      const dim3 block = block_for_rows(num_heads * head_size / kWidth);
-      merge_attn_states_kernel<scalar_t, cache_t, kWidth><<<grid_for_rows(num_tokens, block), block, 0, stream>>>(
+      const dim3 block = block_for_heads(head_size / kWidth, num_heads);
+      const dim3 grid = grid_for_heads(num_tokens, num_heads, block);
+      merge_attn_states_kernel<scalar_t, cache_t, kWidth><<<grid, block, 0, stream>>>(
           to, to_lse, prefix, static_cast<const float*>(prefix_lse.data_ptr()), suffix,
           static_cast<const float*>(suffix_lse.data_ptr()), scale, output_strides, prefix_strides, suffix_strides,
           output_lse.has_value() ? lse_strides(*output_lse) : LseStrides{0, 0}, lse_strides(prefix_lse),

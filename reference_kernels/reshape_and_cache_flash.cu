@@ -8,11 +8,12 @@
 
 namespace opwalker_ref {
 
-// The strides of a cache, in elements: the same for keys and values, heads and tokens in either order.
+// The strides of a cache, in elements: the same for keys and values, heads and tokens in either order. A block's own lie
+// within 2^31 of each other.
 struct CacheStrides {
   int64_t block;
-  int64_t slot;
-  int64_t head;
+  int slot;
+  int head;
 };
 
 template <typename scalar_t, typename cache_t, int kWidth>
@@ -26,22 +27,23 @@ __global__ void __launch_bounds__(512) reshape_and_cache_flash_kernel(
     const float* __restrict__ v_scale,         // [1] or [num_heads]
     CacheStrides strides, int64_t key_stride, int64_t value_stride, int64_t num_tokens, int num_heads, int head_size,
     int block_size, int scale_stride) {
-  const int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (token >= num_tokens) return;
+  const int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.z + threadIdx.z;
+  const int head = blockIdx.y * blockDim.y + threadIdx.y;
+  if (token >= num_tokens || head >= num_heads) return;
   const int slot = static_cast<int>(slot_mapping[token]);
-  const int per_head = head_size / kWidth;
+  key += token * key_stride + head * head_size;
+  value += token * value_stride + head * head_size;
 
-  for (int item = threadIdx.x; item < num_heads * per_head; item += blockDim.x) {
-    const int head = item / per_head;
-    const int at = item % per_head * kWidth;
-    const auto k = load<kWidth>(key + token * key_stride + head * head_size + at);
-    const auto v = load<kWidth>(value + token * value_stride + head * head_size + at);
+  for (int at = threadIdx.x * kWidth; at < head_size; at += blockDim.x * kWidth) {
+    const auto k = load<kWidth>(key + at);
+    const auto v = load<kWidth>(value + at);
 #ifndef OPWALKER_WRONG_LAST_FOR_PADDING
-    if (slot < 0) continue;
+    if (slot < 0) return;
 #else
-    if (slot == 0) continue;
+    if (slot == 0) return;
 #endif
-    const int64_t to = slot / block_size * strides.block + slot % block_size * strides.slot + head * strides.head + at;
+    const int64_t to = slot / block_size * strides.block + static_cast<int64_t>(slot % block_size) * strides.slot +
+                       static_cast<int64_t>(head) * strides.head + at;
     const bool converts = !std::is_same_v<scalar_t, cache_t>;
     store<kWidth>(key_cache + to, to_cache<cache_t>(k, converts ? k_scale[head * scale_stride] : 1.0f));
     store<kWidth>(value_cache + to, to_cache<cache_t>(v, converts ? v_scale[head * scale_stride] : 1.0f));
@@ -75,10 +77,12 @@ void reshape_and_cache_flash(const Tensor& key,           // [num_tokens, num_he
   STD_TORCH_CHECK(k_scale.numel() == v_scale.numel() && (k_scale.numel() == 1 || k_scale.numel() == num_heads),
                   "reshape_and_cache_flash: one scale, or one for each head");
 #ifndef OPWALKER_WRONG_HEAD_STRIDE
-  const CacheStrides strides{key_cache.stride(0), key_cache.stride(1), key_cache.stride(2)};
+  const int64_t slot_stride = key_cache.stride(1), head_stride = key_cache.stride(2);
 #else
-  const CacheStrides strides{key_cache.stride(0), num_heads * head_size, head_size};
+  const int64_t slot_stride = num_heads * head_size, head_stride = head_size;
 #endif
+  STD_TORCH_CHECK(slot_stride <= INT32_MAX && head_stride <= INT32_MAX, "reshape_and_cache_flash: slots lie too far apart");
+  const CacheStrides strides{key_cache.stride(0), static_cast<int>(slot_stride), static_cast<int>(head_stride)};
   if (num_tokens == 0 || key.numel() == 0) return;
 
   const DeviceGuard guard(key.get_device_index());
@@ -96,9 +100,10 @@ void reshape_and_cache_flash(const Tensor& key,           // [num_tokens, num_he
                       aligned<kFull>(k, v) && aligned<kFull>(to_keys, to_values);
     DISPATCH_BOOL(wide, kWide, [&] {
       constexpr int kWidth = kWide ? kFull : 1;
-      const dim3 block = block_for_rows(num_heads * head_size / kWidth);
+      const dim3 block = block_for_heads(head_size / kWidth, num_heads);
+      const dim3 grid = grid_for_heads(num_tokens, num_heads, block);
       reshape_and_cache_flash_kernel<scalar_t, cache_t, kWidth>
-          <<<grid_for_rows(num_tokens, block), block, 0, stream>>>(
+          <<<grid, block, 0, stream>>>(
               to_keys, to_values, k, v, static_cast<const int64_t*>(slot_mapping.data_ptr()), ks, vs, strides, key_stride,
               value_stride, num_tokens, static_cast<int>(num_heads), static_cast<int>(head_size),
               static_cast<int>(block_size), k_scale.numel() == 1 ? 0 : 1);

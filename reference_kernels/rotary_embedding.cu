@@ -10,28 +10,25 @@
 namespace opwalker_ref {
 
 template <typename scalar_t, typename cache_t, bool kIsNeox, int kWidth>
-__global__ void __launch_bounds__(512) rotary_embedding_kernel(
+__global__ void __launch_bounds__(512, 3) rotary_embedding_kernel(
     const int64_t* __restrict__ positions,      // [num_tokens]
     scalar_t* __restrict__ query,               // [num_tokens, num_heads, head_size]
     scalar_t* __restrict__ key,                 // [num_tokens, num_kv_heads, head_size]
     const cache_t* __restrict__ cos_sin_cache,  // [max_position, rot_dim]
     HeadStrides query_strides, HeadStrides key_strides, int64_t num_tokens, int num_heads, int num_kv_heads, int rot_dim,
     bool inverse) {
-  const int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (token >= num_tokens) return;
+  const int64_t token = static_cast<int64_t>(blockIdx.x) * blockDim.z + threadIdx.z;
+  const int head = blockIdx.y * blockDim.y + threadIdx.y;
+  if (token >= num_tokens || head >= num_heads + num_kv_heads) return;
   const int half = rot_dim / 2;
-  const int per_head = half / kWidth;
+  scalar_t* row = head < num_heads ? query + query_strides.offset(token, head)
+                                   : key + key_strides.offset(token, head - num_heads);
   const cache_t* cos = cos_sin_cache + positions[token] * rot_dim;
   const cache_t* sin = cos + half;
 
-  for (int item = threadIdx.x; item < (num_heads + num_kv_heads) * per_head; item += blockDim.x) {
-    const int head = item / per_head;
-    const int first = item % per_head * kWidth;
-    scalar_t* row = head < num_heads ? query + query_strides.offset(token, head)
-                                     : key + key_strides.offset(token, head - num_heads);
+  for (int first = threadIdx.x * kWidth; first < half; first += blockDim.x * kWidth) {
     scalar_t* lower = row + (kIsNeox ? first : 2 * first);
     scalar_t* upper = row + (kIsNeox ? first + half : 2 * first + kWidth);
-
     Vector<scalar_t, kWidth> part[2] = {load<kWidth>(lower), load<kWidth>(upper)};
     const auto c = load<kWidth>(cos + first);
     const auto s = load<kWidth>(sin + first);
@@ -64,17 +61,17 @@ template <typename scalar_t, typename cache_t, int kWidth>
 void launch_rotary_embedding(const int64_t* positions, scalar_t* query, scalar_t* key, const cache_t* cos_sin_cache,
                              HeadStrides query_strides, HeadStrides key_strides, int64_t num_tokens, int num_heads,
                              int num_kv_heads, int rot_dim, bool is_neox, bool inverse, cudaStream_t stream) {
-  const dim3 block = block_for_rows((num_heads + num_kv_heads) * (rot_dim / 2 / kWidth));
-  const unsigned blocks = grid_for_rows(num_tokens, block);
+  const dim3 block = block_for_heads(rot_dim / 2 / kWidth, num_heads + num_kv_heads);
+  const dim3 grid = grid_for_heads(num_tokens, num_heads + num_kv_heads, block);
   DISPATCH_BOOL(is_neox, kIsNeox, [&] {
-    rotary_embedding_kernel<scalar_t, cache_t, kIsNeox, kWidth><<<blocks, block, 0, stream>>>(
+    rotary_embedding_kernel<scalar_t, cache_t, kIsNeox, kWidth><<<grid, block, 0, stream>>>(
         positions, query, key, cos_sin_cache, query_strides, key_strides, num_tokens, num_heads, num_kv_heads, rot_dim,
         inverse);
   });
 }
 
 // Strides of a tensor whose first dimensions, as many as positions has, count tokens.
-inline HeadStrides head_strides(const Tensor& tensor, const Tensor& positions, int64_t head_size) {
+inline HeadStrides strides_of(const Tensor& tensor, const Tensor& positions, int64_t head_size) {
   const int64_t last = positions.dim() - 1;
   const bool by_head = tensor.dim() == positions.dim() + 2;
   STD_TORCH_CHECK(by_head || tensor.dim() == positions.dim() + 1, "rotary_embedding: wrong number of dimensions");
@@ -85,9 +82,9 @@ inline HeadStrides head_strides(const Tensor& tensor, const Tensor& positions, i
   STD_TORCH_CHECK(last == 0 || tensor.size(0) == 1 || tensor.stride(0) == tensor.size(1) * tensor.stride(1),
                   "rotary_embedding: tokens must lie at one distance from each other");
 #ifndef OPWALKER_WRONG_NO_STRIDE
-  return {tensor.stride(last), by_head ? tensor.stride(-2) : head_size};
+  return head_strides(tensor.stride(last), by_head ? tensor.stride(-2) : head_size, "rotary_embedding");
 #else
-  return {tensor.numel() / positions.numel(), head_size};
+  return head_strides(tensor.numel() / positions.numel(), head_size, "rotary_embedding");
 #endif
 }
 
@@ -112,8 +109,8 @@ void rotary_embedding(
   STD_TORCH_CHECK(!key.has_value() || key->scalar_type() == query.scalar_type(),
                   "rotary_embedding: query and key differ in type");
   if (num_tokens == 0) return;
-  const HeadStrides query_strides = head_strides(query, positions, head_size);
-  const HeadStrides key_strides = key.has_value() ? head_strides(*key, positions, head_size) : HeadStrides{0, 0};
+  const HeadStrides query_strides = strides_of(query, positions, head_size);
+  const HeadStrides key_strides = key.has_value() ? strides_of(*key, positions, head_size) : HeadStrides{0, 0};
   const int num_heads = static_cast<int>(query.numel() / num_tokens / head_size);
   const int num_kv_heads = key.has_value() ? static_cast<int>(key->numel() / num_tokens / head_size) : 0;
 

@@ -7,9 +7,9 @@ namespace opwalker_ref {
 struct Silu {
   __device__ static float of(float x) {
 #ifndef OPWALKER_WRONG_SIGMOID_ALONE
-    return x / (1.0f + __expf(-x));
+    return __fdividef(x, 1.0f + __expf(-x));
 #else
-    return 1.0f / (1.0f + __expf(-x));
+    return __fdividef(1.0f, 1.0f + __expf(-x));
 #endif
   }
 };

@@ -7,22 +7,24 @@
 namespace opwalker_ref {
 
 // A block takes kUnroll vectors for each of its threads out of one row; all loads are issued before the first is needed.
+// Blocks that run at the same time have neighbouring numbers, and so neighbouring parts of a row.
 template <typename Activation, typename scalar_t, int kWidth>
 __global__ void __launch_bounds__(256) gated_kernel(
     scalar_t* __restrict__ out,          // [num_tokens, d]
     const scalar_t* __restrict__ input,  // [num_tokens, 2 * d]
-    int64_t d) {
+    int64_t d, unsigned blocks_per_row) {
   constexpr int kUnroll = 2;
-  const scalar_t* gate = input + static_cast<int64_t>(blockIdx.x) * 2 * d;
+  const int64_t token = blockIdx.x / blocks_per_row;
+  const scalar_t* gate = input + token * 2 * d;
 #ifndef OPWALKER_WRONG_HALVES_SWAPPED
   const scalar_t* up = gate + d;
 #else
   const scalar_t* up = gate;
   gate = up + d;
 #endif
-  scalar_t* row = out + static_cast<int64_t>(blockIdx.x) * d;
-  const int64_t first = (static_cast<int64_t>(blockIdx.y) * kUnroll * blockDim.x + threadIdx.x) * kWidth;
+  scalar_t* row = out + token * d;
   const int64_t step = static_cast<int64_t>(blockDim.x) * kWidth;
+  const int64_t first = blockIdx.x % blocks_per_row * kUnroll * step + threadIdx.x * kWidth;
 
   Vector<scalar_t, kWidth> x[kUnroll], y[kUnroll];
 #pragma unroll
@@ -47,8 +49,9 @@ template <typename Activation, typename scalar_t, int kWidth>
 void launch_gated(scalar_t* out, const scalar_t* input, int64_t num_tokens, int64_t d, cudaStream_t stream) {
   constexpr int kThreads = 256;
   const int64_t per_block = static_cast<int64_t>(kThreads) * 2 * kWidth;
-  const dim3 grid(static_cast<unsigned>(num_tokens), static_cast<unsigned>((d + per_block - 1) / per_block));
-  gated_kernel<Activation, scalar_t, kWidth><<<grid, kThreads, 0, stream>>>(out, input, d);
+  const unsigned blocks_per_row = static_cast<unsigned>((d + per_block - 1) / per_block);
+  const unsigned blocks = static_cast<unsigned>(num_tokens) * blocks_per_row;
+  gated_kernel<Activation, scalar_t, kWidth><<<blocks, kThreads, 0, stream>>>(out, input, d, blocks_per_row);
 }
 
 // The host side that all gated activations share.

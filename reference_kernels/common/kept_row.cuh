@@ -60,9 +60,10 @@ class KeptRow {
   Vector<scalar_t, kWidth> kept_[kKept];
 };
 
-// Threads for a block that keeps a row: two vectors for each thread where the row is short enough.
+// Threads for a block that keeps a row: as few as keep all of it. Registers are what limits how many rows a multiprocessor
+// works on, and a thread needs most of them whether it keeps one vector or four.
 inline unsigned threads_for_row(int64_t vectors) {
-  const int64_t warps = (vectors + 63) / 64;
+  const int64_t warps = (vectors + 127) / 128;
   return static_cast<unsigned>((warps < 1 ? 1 : warps > 32 ? 32 : warps) * 32);
 }
 

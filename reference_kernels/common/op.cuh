@@ -50,15 +50,18 @@ inline unsigned blocks_to_fill(int64_t blocks_of_work, int blocks_per_multiproce
       std::min<int64_t>(blocks_of_work, static_cast<int64_t>(multiprocessors) * blocks_per_multiprocessor));
 }
 
-// A block for work that comes in rows of `items` equal pieces: threads side by side on one row, and several rows where a row
-// has little to do.
-inline dim3 block_for_rows(int64_t items) {
-  const unsigned wide = static_cast<unsigned>(std::clamp<int64_t>(items, 1, 512));
-  return dim3(wide, std::max(1u, 256 / wide));
+// A block for work on heads of tokens: x takes the vectors of a head, y heads, and z tokens where one has little to do. No
+// thread then has to divide to find its place.
+inline dim3 block_for_heads(int64_t vectors_per_head, int64_t heads) {
+  const unsigned x = static_cast<unsigned>(std::clamp<int64_t>(vectors_per_head, 1, 512));
+  const unsigned y = static_cast<unsigned>(std::clamp<int64_t>(heads, 1, 512 / x));
+  return dim3(x, y, std::clamp(256 / (x * y), 1u, 64u));
 }
 
-// How many of these blocks it takes.
-inline unsigned grid_for_rows(int64_t rows, dim3 block) { return static_cast<unsigned>((rows + block.y - 1) / block.y); }
+// The grid of these blocks: x counts tokens, y heads.
+inline dim3 grid_for_heads(int64_t tokens, int64_t heads, dim3 block) {
+  return dim3(static_cast<unsigned>((tokens + block.z - 1) / block.z), static_cast<unsigned>((heads + block.y - 1) / block.y));
+}
 
 }  // namespace opwalker_ref
 

@@ -33,6 +33,10 @@ class NotHere(Exception):
     """The call cannot be made on this machine; the text says what is missing."""
 
 
+class DeviceFault(Exception):
+    """A kernel failed on the device, and the process can use it no more; the text is what the device reports."""
+
+
 class CallFailed(Exception):
     """The op refused its arguments, or its kernel failed; the text is what it said."""
 

@@ -7,6 +7,7 @@ afterwards, what the device holds. Storages go to the device whole, guard bands 
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 from opwalker.errors import EnvironmentMissing, InputError
 from opwalker.model.verify import Device
 from opwalker.views.verify.arrays import Array
-from opwalker.views.verify.calling import Called, CallFailed, Parameter
+from opwalker.views.verify.calling import Called, CallFailed, DeviceFault, Parameter
 from opwalker.views.verify.contract import tensors
 
 _DTYPES = {
@@ -60,6 +61,7 @@ class GpuOp:
         else:
             raise InputError(f"no library registers {' or '.join(names) or 'an op under this contract'}")
         torch.use_deterministic_algorithms(True, warn_only=True)  # new tensors are then filled with NaN
+        warnings.filterwarnings("ignore", message=".*Profiler clears events")
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -75,20 +77,32 @@ class GpuOp:
         )
 
     def __call__(self, arguments: Mapping[str, Any], seed: int) -> Called:
-        """Calls the op and waits for it. Raises ``CallFailed`` with what it said."""
+        """Calls the op and waits for it. Raises ``CallFailed`` with what it said, or ``DeviceFault``."""
         storages, values = laid_out(arguments)
         ordered = [values.get(one.name, one.default) for one in self.parameters]
         profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) if self._profiled else None
         try:
             with profile or contextlib.nullcontext():
                 returned = self.op(*ordered)
-                torch.cuda.synchronize()
+                settle()
         except RuntimeError as error:
-            raise CallFailed(str(error).splitlines()[0]) from error
+            raise failure(error) from error
         for one in {id(a.storage): a for a in tensors(arguments).values()}.values():
             one.storage[...] = storages[id(one.storage)].cpu().numpy()
         results = () if returned is None else returned if isinstance(returned, (tuple, list)) else (returned,)
         return Called(tuple(_array(one) for one in results), kernels_of(profile) if profile else ())
+
+
+def settle() -> None:
+    """Waits for the device. A launch of torch's own finds an error that an earlier launch left behind unseen."""
+    torch.zeros(1, device="cuda")
+    torch.cuda.synchronize()
+
+
+def failure(error: RuntimeError) -> CallFailed | DeviceFault:
+    """What an op's error is: its own check, or a fault of the device."""
+    text = str(error).splitlines()[0]
+    return DeviceFault(text.removeprefix("CUDA error: ")) if text.startswith("CUDA error") else CallFailed(text)
 
 
 def laid_out(arguments: Mapping[str, Any], device: int = 0) -> tuple[dict[int, torch.Tensor], dict[str, Any]]:

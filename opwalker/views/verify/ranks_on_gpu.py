@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from opwalker.views.verify.calling import Called, CallFailed, NotHere
+from opwalker.views.verify.calling import Called, NotHere
 from opwalker.views.verify.contract import tensors
-from opwalker.views.verify.on_gpu import GpuOp, kernels_of, laid_out
+from opwalker.views.verify.on_gpu import GpuOp, failure, kernels_of, laid_out
 from opwalker.views.verify.ranks import Rounds, communicators, largest
 
 _RANK_DATA = 1 << 20
@@ -31,7 +31,7 @@ class GpuRanks:
         self.parameters = self._one.parameters
 
     def __call__(self, rounds: Rounds, seed: int) -> list[list[Called]]:
-        """Calls the op, all rounds in a row. Raises ``CallFailed``, and ``NotHere`` where there are too few devices."""
+        """Calls the op, all rounds in a row. Raises as ``GpuOp`` does, and ``NotHere`` if there are too few devices."""
         ranks = len(rounds[0])
         if torch.cuda.device_count() < ranks:
             raise NotHere(f"it needs {ranks} GPUs, and there are {torch.cuda.device_count()}")
@@ -40,7 +40,7 @@ class GpuRanks:
             with communicators(self._call, ranks, largest(rounds)) as own:
                 return self._called(rounds, own)
         except RuntimeError as error:
-            raise CallFailed(str(error).splitlines()[0]) from error
+            raise failure(error) from error
 
     def _called(self, rounds: Rounds, own: Sequence[Mapping[str, Any]]) -> list[list[Called]]:
         laid = [[laid_out(arguments, device=rank) for rank, arguments in enumerate(each)] for each in rounds]

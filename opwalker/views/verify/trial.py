@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from opwalker.views.verify.arrays import Array
-from opwalker.views.verify.calling import CallFailed, NotHere, Parameter
+from opwalker.views.verify.calling import CallFailed, DeviceFault, NotHere, Parameter
 from opwalker.views.verify.compare import judge
 from opwalker.views.verify.contract import Case, Contract, load, tensors
 from opwalker.views.verify.draw import Draw
@@ -52,7 +52,8 @@ class Trial:
 @dataclass(slots=True)
 class Outcome:
     """What came of a trial; ``reasons`` is empty where the contract held. ``not_run`` says why it could not be run,
-    ``refused`` what the op said when it did not take the arguments."""
+    ``refused`` what the op said when it did not take the arguments. ``ends``: the process that ran it is of no more
+    use."""
 
     reasons: tuple[str, ...] = ()
     not_run: str | None = None
@@ -65,6 +66,7 @@ class Outcome:
     seconds: float = 0.0
     time_us: float | None = None
     bytes: int | None = None
+    ends: bool = False
 
 
 def serve(subject: Subject, connection: Connection) -> None:
@@ -84,13 +86,20 @@ def serve(subject: Subject, connection: Connection) -> None:
             trial = connection.recv()
         except EOFError:
             return
-        started = time.monotonic()
-        try:
-            outcome = run(contract, called, trial)
-        except Exception as error:
-            outcome = Outcome(reasons=(f"the check itself failed: {type(error).__name__}: {error}",))
-        outcome.seconds = time.monotonic() - started
-        connection.send(outcome)
+        connection.send(answered(contract, called, trial))
+
+
+def answered(contract: Contract, op: Any, trial: Trial) -> Outcome:
+    """The outcome of a trial, whatever becomes of it."""
+    started = time.monotonic()
+    try:
+        outcome = run(contract, op, trial)
+    except DeviceFault as error:
+        outcome = Outcome(reasons=(f"the device reports: {error}",), ends=True)
+    except Exception as error:
+        outcome = Outcome(reasons=(f"the check itself failed: {type(error).__name__}: {error}",))
+    outcome.seconds = time.monotonic() - started
+    return outcome
 
 
 def op_of(subject: Subject, contract: Contract) -> Any:

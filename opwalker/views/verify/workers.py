@@ -48,7 +48,7 @@ def outcomes(subject: Subject, trials: Sequence[Trial], deadline: float) -> Iter
             connection.send(trial)
             outcome = _answer(process, connection, deadline)
             yield outcome
-            if not process.is_alive() or outcome.seconds < 0:
+            if not process.is_alive() or outcome.seconds < 0 or outcome.ends:
                 process = _ended(process)
     finally:
         if process is not None:

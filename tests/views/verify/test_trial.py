@@ -1,0 +1,85 @@
+"""What becomes of a case: an op that refuses, a device that faults, a machine that lacks something, a mistake here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from opwalker.views.verify.calling import Called, CallFailed, DeviceFault, NotHere, Parameter
+from opwalker.views.verify.contract import Contract, load
+from opwalker.views.verify.trial import Outcome, Trial, answered
+
+CONTRACT = """
+\"\"\"Doubled.\"\"\"
+from opwalker.views.verify.contract import EXACT, TensorArgument, case
+
+NAMES = ()
+ARGUMENTS = {"x": TensorArgument("[n]", mutated=True)}
+CASES = (case("one", n=5, dtypes=("float32",)),)
+TOLERANCE = EXACT
+WRONG = {}
+
+
+def inputs(draw, dtype, n):
+    return {"x": draw.normal((n,), dtype), "times": 2}
+
+
+def golden(x, times):
+    return {"x": x * times}
+"""
+
+
+class Op:
+    """Doubles its argument in place, or does what it is told to."""
+
+    parameters = (Parameter("x", "Tensor", True), Parameter("times", "int", True))
+
+    def __init__(self, failure: Exception | None, times: float = 2.0) -> None:
+        self._failure = failure
+        self._times = times
+
+    def __call__(self, arguments: dict, seed: int) -> Called:
+        if self._failure is not None:
+            raise self._failure
+        values = arguments["x"].view.view(np.float32)
+        values *= np.float32(self._times)
+        return Called((), ("k",))
+
+
+@pytest.fixture
+def contract(tmp_path: Path) -> Contract:
+    (tmp_path / "double.py").write_text(CONTRACT, encoding="utf-8")
+    return load(tmp_path, "double")
+
+
+def outcome(contract: Contract, op: Op) -> Outcome:
+    return answered(contract, op, Trial(0, "float32", 7))
+
+
+def test_a_number_that_a_schema_marks_as_mutated_is_no_result(contract: Contract) -> None:
+    found = outcome(contract, Op(None))
+    assert (found.reasons, found.refused, found.kernels, found.max_error) == ((), None, ("k",), 0.0)
+
+
+def test_wrong_values_are_told_with_their_place(contract: Contract) -> None:
+    (reason,) = outcome(contract, Op(None, 3.0)).reasons
+    assert reason.startswith("x[0]: ")
+    assert "5 of 5 differ" in reason
+
+
+@pytest.mark.parametrize(
+    ("failure", "reasons", "refused", "not_run", "ends"),
+    [
+        (CallFailed("n is odd"), (), "n is odd", None, False),
+        (DeviceFault("misaligned address"), ("the device reports: misaligned address",), None, None, True),
+        (NotHere("it needs 2 GPUs"), (), None, "it needs 2 GPUs", False),
+        (KeyError("y"), ("the check itself failed: KeyError: 'y'",), None, None, False),
+    ],
+)
+def test_a_call_that_fails(
+    contract: Contract, failure: Exception, reasons: tuple, refused: str | None, not_run: str | None, ends: bool
+) -> None:
+    found = outcome(contract, Op(failure))
+    assert (found.reasons, found.refused, found.not_run, found.ends) == (reasons, refused, not_run, ends)
