@@ -1,6 +1,7 @@
 // What the ops that fill a paged key-value cache share: the element types of a cache, and how an element becomes one of it.
 #pragma once
 
+#include "fp8.cuh"
 #include "op.cuh"
 #include "vector.cuh"
 
@@ -8,16 +9,13 @@
 
 namespace opwalker_ref {
 
-// The bits of an e4m3 number: caches of fp8 are tensors of uint8.
-using fp8_t = unsigned char;
-
-// An element as the cache stores it: the same bits, or the quotient by `scale` in fp8, limited to its largest value.
+// An element as the cache stores it: the same bits, or the quotient by `scale` in fp8 (then it is a tensor of uint8).
 template <typename cache_t, typename scalar_t>
 __device__ __forceinline__ cache_t to_cache(scalar_t x, float scale) {
   if constexpr (std::is_same_v<cache_t, scalar_t>) {
     return x;
   } else {
-    return __nv_cvt_float_to_fp8(to_float(x) / scale, __NV_SATFINITE, __NV_E4M3);
+    return to_fp8(to_float(x) / scale);
   }
 }
 
@@ -33,9 +31,7 @@ __device__ __forceinline__ Vector<cache_t, kWidth> to_cache(const Vector<scalar_
 template <typename cache_t>
 __device__ __forceinline__ float from_cache(cache_t x) {
   if constexpr (std::is_same_v<cache_t, fp8_t>) {
-    __nv_fp8_e4m3 code;
-    code.__x = x;
-    return static_cast<float>(code);
+    return from_fp8(x);
   } else {
     return to_float(x);
   }

@@ -71,6 +71,12 @@ inline __nv_fp8_storage_t __nv_cvt_float_to_fp8(float x, __nv_saturation_t satur
   return static_cast<__nv_fp8_storage_t>((std::signbit(x) ? 0x80 : 0) | limited);
 }
 
+using __nv_fp8x2_storage_t = unsigned short;
+inline __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 x, __nv_saturation_t saturate, __nv_fp8_interpretation_t kind) {
+  const unsigned high = __nv_cvt_float_to_fp8(x.y, saturate, kind);
+  return static_cast<__nv_fp8x2_storage_t>(high << 8 | __nv_cvt_float_to_fp8(x.x, saturate, kind));
+}
+
 struct __nv_fp8_e4m3 {
   __nv_fp8_storage_t __x;
   __nv_fp8_e4m3() = default;
