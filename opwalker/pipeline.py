@@ -6,7 +6,7 @@ how an answer looks.
 
 from __future__ import annotations
 
-import functools
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from opwalker.model.check import CheckOptions, CheckResult, Rule
     from opwalker.model.diff import DiffResult
     from opwalker.model.notes import Note
+    from opwalker.model.patterns import PatternQuestion, PatternSearch
     from opwalker.model.verify import VerifyReport
     from opwalker.views.diff import Version
     from opwalker.views.joined import NativeSide
+    from opwalker.views.pattern_pages import Page
     from opwalker.views.verify.plan import Known, Plan
 
     #: Reads a file of the source by its path.
@@ -43,6 +45,7 @@ __all__ = [
     "list_ops",
     "load_rules",
     "notes",
+    "patterns",
     "verify",
     "walk",
 ]
@@ -103,7 +106,17 @@ def _kept_walk(session: Session, name: str) -> Walk:
     """A walk, made once for a source, and the reference kernel that has the same contract."""
     from opwalker.views.reference import with_reference
 
-    return with_reference(session.kept(f"walk:{name}", Walk, lambda: _walk(session, name)))
+    return with_reference(session.kept(f"walk:{name}", Walk, lambda: _with_patterns(session, _walk(session, name))))
+
+
+def _with_patterns(session: Session, found: Walk) -> Walk:
+    """A walk with the patterns that it passes: kept for as long as no file of C++ changes, nor the walk itself."""
+    from opwalker.model.walk import PatternRef
+    from opwalker.views.patterns import of_walk
+
+    way = hashlib.blake2b(msgspec.msgpack.encode(found.implementations), digest_size=12).hexdigest()
+    kind = tuple[PatternRef, ...]
+    return replace(found, patterns=session.kept_native(f"patterns of:{way}", kind, lambda: of_walk(session, found)))
 
 
 def _with_clang(session: Session, found: Walk) -> Walk:
@@ -313,7 +326,7 @@ def _known(session: Session, names: Mapping[str, tuple[str, ...]], *, kernels: b
     for op, candidates in names.items():
         name = next((one for one in candidates if one in there), None)
         if name is not None:
-            walked = session.kept(f"walk:{name}", Walk, functools.partial(_walk, session, name))
+            walked = _kept_walk(session, name)
             found[op] = Known(there[name], walked, tuple(one for one in listed if name in one.ops))
     return found
 
@@ -360,41 +373,24 @@ def dump(
     options: Options, stage: str, path: str | None = None, *, progress: Progress = None, say: Say = None
 ) -> object:
     """One stage's product as it is: ``source`` (the files), ``facts`` of a path, ``index`` (names and includes)."""
-    return asked(options, progress, say, lambda session: _dump(session, stage, path))
+    from opwalker.views.dumped import dumped
+
+    return asked(options, progress, say, lambda session: dumped(session, stage, path))
 
 
-def _dump(session: Session, stage: str, path: str | None) -> object:
-    if stage == "source":
-        return {
-            "root": session.root,
-            "files": [
-                {"path": p, "size": r[0], "language": r[2], "digest": r[3]}
-                for p, r in sorted(session.store.known().items())
-            ],
-        }
-    if stage == "facts":
-        return _dump_facts(session, path)
-    index = session.workbench.index
-    return {
-        "bindings": session.workbench.bindings().bindings,
-        "includes": {p: [found for _, found in index.includes(p)] for p in sorted(index.paths)},
-        "names": {
-            kind: sorted(index.names_of_kind(kind)) for kind in ("kernel", "function", "macro", "class", "alias")
-        },
-    }
+def patterns(
+    options: Options, pages: Sequence[Page], question: PatternQuestion, *, progress: Progress = None, say: Say = None
+) -> PatternSearch:
+    """Where the patterns of some pages are in a source."""
+    return asked(options, progress, say, lambda session: _patterns(session, pages, question))
 
 
-def _dump_facts(session: Session, path: str | None) -> object:
-    from opwalker.facts import registry
-    from opwalker.views.names import nearest
+def _patterns(session: Session, pages: Sequence[Page], question: PatternQuestion) -> PatternSearch:
+    from opwalker.views.names import find_op
+    from opwalker.views.patterns import search
 
-    known = session.store.known()
-    if path is None or path not in known:
-        near = nearest(known, path or "")
-        raise InputError(f"no file {path!r} in the source", f"nearest: {', '.join(near)}" if near else None)
-    out = {}
-    for extractor in registry.REGISTRY.all().values():
-        blob = session.store.facts(known[path][3], extractor.kind, session.producers[extractor.kind])
-        if blob is not None:
-            out[extractor.kind] = msgspec.msgpack.decode(blob)
-    return {"path": path, "facts": out}
+    name = question.op
+    only = find_op(session.view.names(), name, session.options.build, session.view.op) if name is not None else None
+    if name is not None and only is None:
+        raise _not_found(session, name)
+    return search(session, pages, question, only.name if only is not None else None)

@@ -6,6 +6,7 @@ name and place; the line is where the macro is used, as a reader of the function
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from opwalker.expand.expanded import Expanded
@@ -28,6 +29,9 @@ from opwalker.model.statements import (
     Statement,
 )
 
+#: A word of a return type that may be a macro.
+_MACRO = re.compile(r"\b[A-Z_]*[A-Z][A-Z0-9_]*\b")
+
 
 class RoutineReader:
     """Reads the routines of one tree, for one build. A macro that is given a lambda stays a call, so that what the
@@ -40,7 +44,7 @@ class RoutineReader:
 
     def read(self, path: str, function: Function, root: str, condition: str | None = None) -> Routine:
         """The routine of a definition, as the unit that begins at ``root`` reads it."""
-        flags = function.flags
+        flags = self._flags(path, function, root)
         reader = self._device if "global" in flags or ("device" in flags and "host" not in flags) else self._host
         expanded = reader.span(path, function.body_start, function.body_end, root)
         statements = _Teller(path, expanded, self._files).statements(read_statements(expanded.text))
@@ -60,6 +64,16 @@ class RoutineReader:
             statements=statements,
             errors=sum(one.kind == "unread" for first in statements for one in first.walk()),
         )
+
+    def _flags(self, path: str, function: Function, root: str) -> tuple[str, ...]:
+        """A function's flags, with those that a macro before its return type stands for (``DINLINE float f()``)."""
+        flags = function.flags
+        if "global" in flags or "device" in flags or not _MACRO.search(function.return_type):
+            return flags
+        start = self._files.view(path).blanked.line_starts[function.start_line - 1]
+        head = self._host.span(path, start, function.offset, root).text
+        made = (name for name in ("global", "device", "host") if f"__{name}__" in head and name not in flags)
+        return (*flags, *made)
 
 
 class _Teller:

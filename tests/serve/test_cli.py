@@ -23,6 +23,7 @@ COMMANDS = (
     "check",
     "diff",
     "notes",
+    "patterns",
     "site",
     "verify",
 )

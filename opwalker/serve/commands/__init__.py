@@ -7,6 +7,6 @@ from types import ModuleType
 
 def declare() -> tuple[ModuleType, ...]:
     """Declares every command of this folder, in the order in which the help lists them."""
-    from opwalker.serve.commands import audit, check, diff, notes, site, verify
+    from opwalker.serve.commands import audit, check, diff, notes, patterns, site, verify
 
-    return (audit, check, diff, notes, site, verify)
+    return (audit, check, diff, notes, patterns, site, verify)

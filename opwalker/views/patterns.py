@@ -1,0 +1,176 @@
+"""Where the patterns of the catalogue are in a source, and which of them a walk passes.
+
+In: a session, pages, and what was asked; or a walk. Out: ``PatternHit`` and ``PatternRef`` values. Every function,
+macro, class and variable that the build reads is looked at once; the whole answer is kept until a file or a page
+changes, and narrowed by what was asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from opwalker.expand.routines import RoutineReader
+from opwalker.model.check import Settings
+from opwalker.model.patterns import Pattern, PatternHit, PatternQuestion, PatternSearch
+from opwalker.model.statements import Routine
+from opwalker.model.walk import PatternRef, Walk
+from opwalker.views.check.check import tree_of
+from opwalker.views.check.tree import Tree
+from opwalker.views.pattern_match import Found, Matcher
+from opwalker.views.pattern_pages import Page, chosen_pages, load_pages
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def search(session, pages: Sequence[Page], question: PatternQuestion, op: str | None) -> PatternSearch:
+    """The hits of a source that fit a question; ``op`` is the full name of the op it asks for."""
+    asked = chosen_pages(pages, question)
+    state = hashlib.blake2b("\0".join(text for _, text in pages).encode("utf-8"), digest_size=12).hexdigest()
+    patterns = [pattern for pattern, _ in pages]
+    found = session.kept(f"patterns:{state}", tuple[PatternHit, ...], lambda: everything(session, patterns))
+    ids = {pattern.id for pattern in asked}
+    hits = tuple(
+        one
+        for one in found
+        if one.id in ids and _under(one.file, question.paths) and (op is None or op in one.ops)
+        and (question.text is None or question.text.lower() in one.text.lower())
+    )  # fmt: skip
+    return PatternSearch(source=session.source, hits=hits, searched=tuple(pattern.id for pattern in asked))
+
+
+def _under(file: str, paths: Sequence[str]) -> bool:
+    return not paths or any(file == path.rstrip("/") or file.startswith(path.rstrip("/") + "/") for path in paths)
+
+
+def everything(session, patterns: Sequence[Pattern]) -> tuple[PatternHit, ...]:
+    """Every hit of every pattern, by pattern and place."""
+    matcher, tree = Matcher(patterns), tree_of(session, Settings())
+    titles = {pattern.id: pattern.title for pattern in patterns}
+    hits: dict[tuple[str, str, int], PatternHit] = {}
+
+    def take(file: str, found: Iterable[Found], ops) -> None:
+        for one in found:
+            hit = PatternHit(
+                one.id, titles[one.id], file, one.line, one.end_line, one.text, dict(one.captures), tuple(ops(one))
+            )
+            hits.setdefault((one.id, file, one.line), hit)
+
+    for routine in tree.routines:
+        take(routine.file, matcher.routine(routine), lambda _, routine=routine: tree.ops_of(routine))
+    uses = _Uses(tree)
+    for path in sorted(session.workbench.index.paths):
+        take(path, _declared(session, matcher, path), lambda one, path=path: uses.ops(one.names, path))
+    if matcher.reads_python:
+        for path in tree.files("python"):
+            take(path, matcher.python(session.text(path)), lambda _: ())
+    order = {pattern.id: number for number, pattern in enumerate(patterns)}
+    return tuple(sorted(hits.values(), key=lambda hit: (order[hit.id], hit.file, hit.line)))
+
+
+def _declared(session, matcher: Matcher, path: str) -> list[Found]:
+    facts = session.workbench.index.facts(path)
+    if facts is None:
+        return []
+    return matcher.declared(facts, session.workbench.files.view(path).blanked.code)
+
+
+class _Uses:
+    """Which ops' functions name a macro, a type or a variable, in their own text or through macros that they name."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    @cached_property
+    def _macros(self) -> dict[str, frozenset[str]]:
+        """Names in the bodies of macros."""
+        out: dict[str, set[str]] = {}
+        for file in self._tree.files("cuda", "cpp"):
+            for macro in self._tree.macros(file):
+                if macro.body:
+                    out.setdefault(macro.name, set()).update(_WORD.findall(macro.body))
+        return {name: frozenset(words) for name, words in out.items()}
+
+    @cached_property
+    def _users(self) -> dict[str, list[Routine]]:
+        """The functions on an op's path, by the names that they write."""
+        out: dict[str, list[Routine]] = {}
+        lines: dict[str, list[str]] = {}
+        for routine in self._tree.routines:
+            if not self._tree.ops_of(routine):
+                continue
+            if routine.file not in lines:
+                lines[routine.file] = self._tree.text(routine.file).splitlines()
+            text = "\n".join(lines[routine.file][routine.line - 1 : routine.end_line])
+            for name in written(text, self._macros):
+                out.setdefault(name, []).append(routine)
+        return out
+
+    def ops(self, name: str | None, file: str) -> Sequence[str]:
+        """The ops whose path enters a function that names what a file declares, and includes the file."""
+        users = self._users.get(name, ()) if name else ()
+        return sorted({
+            op
+            for routine in users
+            if file in self._tree.included(routine.file)
+            for op in self._tree.ops_of(routine)
+        })  # fmt: skip
+
+
+def written(text: str, macros: dict[str, frozenset[str]]) -> set[str]:
+    """The names in a text and in the macros that it names, however deep."""
+    names, pending = set(), set(_WORD.findall(text))
+    while pending:
+        names |= pending
+        pending = {word for name in pending for word in macros.get(name, ())} - names
+    return names
+
+
+def of_walk(session, walk: Walk) -> tuple[PatternRef, ...]:
+    """The patterns in the functions that a walk passes, and of the macros and structures that they use."""
+    bench = session.workbench
+    unit = bench.unit()
+    reader = RoutineReader(bench.files, unit.macros, unit.device_macros)
+    matcher = Matcher([pattern for pattern, _ in load_pages(None)])
+    out: dict[PatternRef, None] = {}
+    definitions = dict.fromkeys(_definitions(walk))
+    for file, line in dict.fromkeys(_places(walk)):
+        facts = bench.index.facts(file)
+        for function in facts.functions if facts is not None else ():
+            if function.line == line and function.body_end:
+                routine = reader.read(file, function, file)
+                definitions.update(dict.fromkeys(_used(routine)))
+                for one in matcher.routine(routine):
+                    out[PatternRef(one.id, file, one.line)] = None
+    for file, line in definitions:
+        for one in _declared(session, matcher, file):
+            if one.line <= line <= one.end_line:
+                out[PatternRef(one.id, file, one.line)] = None
+    return tuple(sorted(out, key=lambda ref: (ref.id, ref.file, ref.line)))
+
+
+def _places(walk: Walk) -> Iterator[tuple[str, int]]:
+    """The functions of a walk: host functions, helpers, kernels, and the device functions that these call."""
+    for one in walk.implementations:
+        for part in (one.host, *one.helpers, *one.kernels):
+            if part is not None and not part.file.endswith(".py"):
+                yield part.file, part.line
+        for kernel in one.kernels:
+            yield from ((call.at.file, call.at.line) for call in kernel.calls)
+
+
+def _definitions(walk: Walk) -> Iterator[tuple[str, int]]:
+    """The macros and structures that a walk names: those of its dispatch, and those that its threads wait on."""
+    for one in walk.implementations:
+        yield from ((d.defined_at.file, d.defined_at.line) for d in one.dispatch if d.defined_at is not None)
+    yield from ((flag.file, flag.line) for flag in walk.flags)
+
+
+def _used(routine: Routine) -> Iterator[tuple[str, int]]:
+    """Where the macros that wrote a function's calls and launches are defined."""
+    for statement in routine.walk():
+        for part in (statement, *statement.calls, *statement.launches):
+            if part.macro is not None and not part.macro.known:
+                yield part.macro.file, part.macro.line
