@@ -6,16 +6,18 @@ In: a call's name and the values passed. Out: a reader of the function's body, o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from opwalker.expand.choices import lambda_calls
 from opwalker.expand.device_types import DeviceTypes
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.value_reader import ValueReader
+from opwalker.expand.value_reader import LambdaCall, ValueReader
 from opwalker.expand.values import Number, Pointer, Several, Unread, Value, World
 from opwalker.expand.workbench import Unit
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.link.index import Index
+from opwalker.model.body import CallFact, LambdaFact, Span2
 from opwalker.notation.polynomial import poly, replace, symbol
 
 #: How deep helpers are looked through.
@@ -98,6 +100,43 @@ class DeviceCalls:
         for parameter in function.parameters[len(arguments) :]:
             bound[parameter.name] = Number(symbol(f"{function.name}.{parameter.name}"))
         return ValueReader(body, self._world, bound, reader.keep, self.value, depth=reader.depth + 1)
+
+    @staticmethod
+    def of_lambda(held: LambdaFact, call: CallFact, reader: ValueReader) -> ValueReader:
+        """A reader of a lambda's body for one of its calls."""
+        templates = {p.name for p in template_parameters(held.template)} if held.template else set()
+        values = (reader.span(span) for span in call.arguments)
+        bound = {
+            name: passed(value, kind, templates)
+            for (kind, name), value in zip(held.parameters, values, strict=False)
+        }  # fmt: skip
+        return reader.within(held, LambdaCall(call.start, bound))
+
+
+class Inside:
+    """The part of a body that is read at once: a span of it without the lambdas that are read at their calls."""
+
+    def __init__(self, reader: ValueReader, span: Span2 | None = None) -> None:
+        self._reader = reader
+        self._span = span
+        body = reader.body
+        self._apart = [
+            held
+            for held in body.facts.lambdas
+            if held.parameters and held.start not in reader.lambdas and reader.depth < MAX_DEPTH
+            and any(call.simple in body.locals for call in lambda_calls(body, held))
+        ]  # fmt: skip
+
+    def __contains__(self, at: int) -> bool:
+        within = self._span is None or self._span[0] <= at < self._span[1]
+        return within and not any(held.body[0] <= at < held.body[1] for held in self._apart)
+
+    def lambda_calls(self) -> Iterator[tuple[LambdaFact, CallFact]]:
+        """The calls within of lambdas that are read apart."""
+        for held in self._apart:
+            for call in lambda_calls(self._reader.body, held):
+                if call.simple in self._reader.body.locals and call.start in self:
+                    yield held, call
 
 
 def passed(value: Value, kind: str, templates: set[str]) -> Value:

@@ -85,21 +85,23 @@ class Bounds:
         relations: Sequence[Relation],
         extents: Mapping[str, Poly] | None = None,
         change: Callable[[Poly], Poly] = lambda value: value,
+        back: Callable[[Poly], Poly] = lambda value: value,
     ) -> None:
         self._world = world
         self._relations = relations
         self._extents = extents or {}
         self._change = change
+        self._back = back
         self._tries = 0
         self._seen: set[tuple[Poly, frozenset[Atom]]] = set()
         self._definitions: dict[Atom, Poly] = {}
         self._extent: dict[Atom, bool] = {}
         self._proved: dict[tuple[Poly, Poly], bool] = {}
 
-    def changed(self, change: Callable[[Poly], Poly]) -> Bounds:
-        """The same with every polynomial changed."""
+    def changed(self, change: Callable[[Poly], Poly], back: Callable[[Poly], Poly]) -> Bounds:
+        """The same with every polynomial changed; ``back`` undoes the change."""
         extents = {name: change(value) for name, value in self._extents.items()}
-        return Bounds(self._world, [(change(a), change(b)) for a, b in self._relations], extents, change)
+        return Bounds(self._world, [(change(a), change(b)) for a, b in self._relations], extents, change, back)
 
     def _definition(self, atom: Atom) -> Poly | None:
         """What a kept symbol stands for."""
@@ -200,7 +202,8 @@ class Bounds:
 
     def _natural(self, value: Poly) -> bool:
         """Whether a polynomial of extents is proved not to be negative."""
-        for form in _forms(value):
+        before = self._back(value)
+        for form in (*_forms(value), *(_forms(before) if before != value else ())):
             if all(factor >= 0 for factor in form.terms.values()):
                 return True
             if self._falls_short(form):

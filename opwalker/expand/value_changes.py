@@ -60,6 +60,10 @@ class Changes:
                 found.append(change)
         return found
 
+    def after(self, name: str, local: LocalFact | None, at: int) -> bool:
+        """Whether a variable is changed at an offset or behind it."""
+        return any(c.start >= at for c in self._of(name, local))
+
     def _counted(self, name: str, local: LocalFact | None, at: int) -> list[Change]:
         """Changes that stand before an offset; a loop's step is not before its condition and body."""
         steps = [

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.terms import SIZES, builtin
 from opwalker.expand.value_changes import Changes
 from opwalker.expand.values import Number, Pointer, Several, Unread, Value, World, combined, moved
-from opwalker.model.body import LocalFact, Span2
+from opwalker.model.body import LambdaFact, LocalFact, Span2
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
 from opwalker.notation.polynomial import Atom, Poly, call, load, of_atom, poly, quotient, symbol
 
@@ -38,8 +39,17 @@ def _nothing(*_: object) -> None:
     return None
 
 
+@dataclass(frozen=True)
+class LambdaCall:
+    """A call of a lambda: where it stands, and the values of the lambda's parameters."""
+
+    at: int
+    bound: Mapping[str, Value]
+
+
 class ValueReader:
-    """Reads the expressions of one body. ``bound`` are the values of parameters; ``keep`` names that stay symbols."""
+    """Reads the expressions of one body. ``bound`` are the values of parameters; ``keep`` names that stay symbols;
+    ``lambdas`` the calls that the body's lambdas are read for, by where they start."""
 
     def __init__(
         self,
@@ -50,6 +60,7 @@ class ValueReader:
         called: Called = _nothing,
         of_object: OfObject = _nothing,
         depth: int = 0,
+        lambdas: Mapping[int, LambdaCall] | None = None,
     ) -> None:
         self.body = body
         self.world = world
@@ -57,10 +68,20 @@ class ValueReader:
         self.keep = keep
         self.depth = depth
         self.changes = Changes(body)
+        self.lambdas = lambdas or {}
+        calls = tuple((start, call.at, tuple(call.bound.items())) for start, call in self.lambdas.items())
+        self._scope = world.scope((body, tuple(bound.items()), calls))
         self._called = called
         self._object = of_object
         self._memo: dict[int, Value] = {}
         self._busy: set[int] = set()
+
+    def within(self, held: LambdaFact, call: LambdaCall) -> ValueReader:
+        """A reader of the same body for one call of a lambda of its."""
+        lambdas = {**self.lambdas, held.start: call}
+        return ValueReader(
+            self.body, self.world, self.bound, self.keep, self._called, self._object, self.depth + 1, lambdas
+        )
 
     def span(self, span: Span2) -> Value:
         """The value of a span of the body's text."""
@@ -99,12 +120,21 @@ class ValueReader:
         if text in ("warpSize", "WARP_SIZE"):
             return Number(symbol(text))
         locals_ = [f for f in self.body.locals_at(text, at) if f.type not in _NO_VALUE and f.start <= at]
+        for held in self.body.enclosing_lambdas(at):
+            if locals_ and held.start <= locals_[-1].start:
+                break
+            if any(name == text for _, name in held.parameters):
+                call = self.lambdas.get(held.start)
+                start = call.bound.get(text) if call else None
+                return self._set(text, start, at) if start else Unread(f"`{text}` is a lambda's parameter")
+            local = locals_[-1] if locals_ else None
+            if self.changes.after(text, local, held.start):
+                # The lambda may run before or after the change.
+                return Unread(f"`{text}` is changed beside a lambda that uses it")
         if locals_:
             return self._local(locals_[-1], at)
-        if any(name == text for held in self.body.enclosing_lambdas(at) for _, name in held.parameters):
-            return Unread(f"`{text}` is a lambda's parameter")
         if text in self.bound:
-            return self._parameter(text, at)
+            return self._set(text, self.bound[text], at)
         return self._constant(text)
 
     def _constant(self, name: str) -> Value:
@@ -116,8 +146,8 @@ class ValueReader:
             self.world.constants[atom] = found.poly.constant if isinstance(found, Number) else None
         return Number(of_atom(atom))
 
-    def _parameter(self, name: str, at: int) -> Value:
-        start = self.bound[name]
+    def _set(self, name: str, start: Value, at: int) -> Value:
+        """What a parameter is worth that was given a value."""
         applied = self.changes.applied(self, name, None, start, at)
         return applied if applied is not None else self._unsteady(name, -1, at, start)
 
@@ -141,7 +171,7 @@ class ValueReader:
         return applied if applied is not None else self._unsteady(local.name, local.start, at, start)
 
     def _loop_symbol(self, local: LocalFact, at: int) -> Poly:
-        atom = self.world.atom(local.name, (id(self.body), local.start, self.changes.key(local.name, local, at)))
+        atom = self.world.atom(local.name, (self._scope, local.start, self.changes.key(local.name, local, at)))
         self.world.moving.add(atom)
         return of_atom(atom)
 
@@ -150,7 +180,7 @@ class ValueReader:
         if isinstance(first, Pointer):
             return Unread(f"the pointer `{name}` is moved")
         local = next((f for f in self.body.locals_at(name, at) if f.start == start), None)
-        atom = self.world.atom(name, (id(self.body), start, self.changes.key(name, local, at)))
+        atom = self.world.atom(name, (self._scope, start, self.changes.key(name, local, at)))
         self.world.moving.add(atom)
         self.world.unsteady.add(atom)
         return Number(of_atom(atom))
@@ -185,16 +215,16 @@ class ValueReader:
             if "*" in local.type or _is_float(local.type):
                 return made
             # A whole number of unknown making is as good as any symbol, as long as nothing changes it.
-            atom = self.world.atom(local.name, (id(self.body), local.start))
+            atom = self.world.atom(local.name, (self._scope, local.start))
             self.world.moving.add(atom)
             self.world.unsteady.add(atom)
             return Number(of_atom(atom))
         single = made.poly.atom
         if single is not None and "?" in single.name:
-            return Number(of_atom(self.world.atom(local.name, (id(self.body), local.start))))
+            return Number(of_atom(self.world.atom(local.name, (self._scope, local.start))))
         held = single is not None and not (single.kind == "symbol" and single in self.world.moving)
         if self.world.moves(made.poly) and (held or self.changes.is_guarded(local.name)):
-            atom = self.world.atom(local.name, (id(self.body), local.start))
+            atom = self.world.atom(local.name, (self._scope, local.start))
             self.world.definitions[atom] = made.poly
             self.world.moving.add(atom)
             return Number(of_atom(atom))

@@ -73,6 +73,11 @@ class World:
         self.extents: dict[str, Poly] = {}
         self.called: dict[str, Poly] = {}
         self._names: dict[str, object] = {}
+        self._scopes: dict[object, int] = {}
+
+    def scope(self, key: object) -> int:
+        """A number for one reading of a body: the same function with other values is another."""
+        return self._scopes.setdefault(key, len(self._scopes))
 
     def atom(self, name: str, key: object) -> Atom:
         """The symbol for a thing called ``name``; another thing of that name gets a prime."""

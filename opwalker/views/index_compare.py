@@ -106,7 +106,7 @@ def _compared(
     placed = {atom: _dimension(number, shape.names) for atom, number in strides.items()}
     if None in placed.values():
         return Comparison("not_decided", reason="it is made with a stride of a dimension that is not documented")
-    ranges = bounds.changed(shape.put)
+    ranges = bounds.changed(shape.put, shape.shown)
     first: Comparison | None = None
     for form in _forms(index, world):
         value = shape.put(form)

@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from opwalker.expand.device_calls import Inside
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.value_bounds import Bounds, Relation, relations_at
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, Pointer, Several, Unread, Value, shown
 from opwalker.model.access import Access
+from opwalker.model.body import Span2
 from opwalker.model.layout import Coordinate, LayoutFact
 from opwalker.notation.cpp_expression import Expr, parse_expression
 from opwalker.notation.polynomial import Atom, Poly, poly, symbol
@@ -82,15 +84,18 @@ class LayoutReader:
     # -- accesses ---------------------------------------------------------------------------------------------------
 
     def _accesses(
-        self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None
-    ) -> Iterator[_Found]:
+        self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None,
+        span: Span2 | None = None,
+    ) -> Iterator[_Found]:  # fmt: skip
+        """The accesses of a body, or of a lambda's ``span`` in it; what a lambda does is read at its calls."""
         body = reader.body
+        inside = Inside(reader, span)
         passed_on = {a: call for call in body.facts.calls if call.simple not in _CASTS for a in call.arguments}
         for access in body.accesses.accesses:
             self._count += 1
             if self._count > _MAX_ACCESSES:
                 return
-            if not access.written and not access.read:
+            if not (access.written or access.read) or access.start not in inside:
                 continue
             expr = parse_expression(body.expanded.text[access.start : access.end])
             if expr.kind not in ("index", "unary"):
@@ -107,7 +112,12 @@ class LayoutReader:
             at = line or body.use_line(access.start)
             for under, one in options:
                 yield _Found(one.root, one, access, known, through, at, under or None)
-        yield from self._into_calls(reader, relations, through, line)
+        yield from self._into_calls(reader, relations, through, line, inside)
+        for held, call in inside.lambda_calls():
+            inner = self._calls.of_lambda(held, call, reader)
+            own = relations + relations_at(reader, call.start)
+            way = (*through, call.simple)
+            yield from self._accesses(inner, own, way, line or body.use_line(call.start), held.body)
 
     def _unread(self, reader: ValueReader, expr: Expr, access: Access, why: Unread) -> Value:
         """An index that is not read, of a tensor that is known: a place with the reason as its offset."""
@@ -117,11 +127,14 @@ class LayoutReader:
         return why
 
     def _into_calls(
-        self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None
-    ) -> Iterator[_Found]:
+        self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None,
+        inside: Inside,
+    ) -> Iterator[_Found]:  # fmt: skip
         body = reader.body
         for call in body.facts.calls:
             if call.receiver is not None or call.simple in body.locals or not call.arguments:
+                continue
+            if call.start not in inside:
                 continue
             values = tuple(reader.span(span) for span in call.arguments)
             pointers = [ValueReader.pointer(v) for v in values]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from opwalker.expand.device_calls import Inside
 from opwalker.expand.value_bounds import relations_at
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, World, shown
@@ -40,7 +41,17 @@ class WorkReader:
         """Blocks first, then threads, then loops, each once."""
         body = self._reader.body
         named = list(self._named())
-        loops = [fact for loop in body.accesses.loops for fact in self._loop(self._reader, loop, None, None)]
+        inside = Inside(self._reader)
+        loops = [
+            fact
+            for loop in body.accesses.loops
+            if loop.start in inside
+            for fact in self._loop(self._reader, loop, None, None)
+        ]
+        for held, call in inside.lambda_calls():
+            inner = self._values.calls.of_lambda(held, call, self._reader)
+            own = [loop for loop in body.accesses.loops if held.body[0] <= loop.start < held.body[1]]
+            loops += [f for loop in own for f in self._loop(inner, loop, call.simple, body.use_line(call.start))]
         facts = [*self._blocks(named, loops), *self._threads(named), *loops]
         facts += self._helpers(self._reader, None, None)
         out: dict[tuple, WorkFact] = {}

@@ -166,6 +166,49 @@ def test_a_pointer_is_followed_into_a_helper() -> None:
     assert [f.line for f in facts] == [facts[0].line, facts[0].line]
 
 
+def test_each_call_of_a_helper_is_another_reading() -> None:
+    helper = """template <typename T>
+    __device__ void put(T* to, int first, int n) {
+      int at = first + threadIdx.x;
+      if (at < n) to[at] = 0;
+    }
+    """
+    body = """put(o + blockIdx.x * cols, 0, cols);
+    put(o + blockIdx.x * cols, cols, 2 * cols);"""
+    facts = layouts("T* o /* [rows, cols] */, int cols", body, helper)
+    assert [fact.verdict for fact in facts] == ["equal", "not_decided"]
+
+
+LAMBDA = """int shift = 0;
+auto copy = [&](const T* from, int step, int n, int off) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    out[blockIdx.x * (a + b) + i + off + shift] = from[blockIdx.x * step + i];
+  }
+};
+copy(x, a, a, 0);
+copy(y, b, b, a);
+"""
+PAIR = "const T* x /* [rows, a] */, const T* y /* [rows, b] */, T* out /* [rows, a + b] */, int a, int b"
+
+
+def test_a_lambda_is_read_for_each_of_its_calls() -> None:
+    facts = layouts(PAIR, LAMBDA)
+    assert [(f.parameter, f.verdict, f.through, coordinates(f)) for f in facts] == [
+        ("x", "equal", "copy", {"rows": "blockIdx.x", "a": "i"}),
+        ("y", "equal", "copy", {"rows": "blockIdx.x", "b": "i"}),
+        ("out", "equal", "copy", {"rows": "blockIdx.x", "a + b": "i"}),
+        ("out", "equal", "copy", {"rows": "blockIdx.x", "a + b": "a + i"}),
+    ]
+    assert [f.line for f in facts] == [facts[0].line, facts[0].line + 1, facts[0].line, facts[0].line + 1]
+
+
+def test_what_changes_beside_a_lambda_is_not_known_in_it() -> None:
+    facts = layouts(PAIR, LAMBDA.replace("copy(y", "shift = 1;\ncopy(y"))
+    out = {(f.verdict, f.reason) for f in facts if f.parameter == "out"}
+    assert out == {("not_decided", "`shift` is changed beside a lambda that uses it")}
+    assert {f.verdict for f in facts if f.parameter != "out"} == {"equal"}
+
+
 def test_a_short_function_is_looked_through() -> None:
     before = "__device__ int at(int row, int width) { return row * width; }\n"
     body = loop("cols", "o[at(blockIdx.x, cols) + i] = 0;")

@@ -68,6 +68,16 @@ def test_a_loop_of_a_helper_is_said_at_its_call() -> None:
     assert [(call.name, call.at.file, call.at.line) for call in found.calls] == [("fill", "k.cu", 1)]
 
 
+def test_a_loop_of_a_lambda_is_said_at_its_calls() -> None:
+    body = """auto fill = [&](int count) { for (int i = threadIdx.x; i < count; i += blockDim.x) out[i] = 0; };
+    fill(n);
+    fill(2 * n);"""
+    assert words("float* out, int n", body) == [
+        "the threads of a block stride over n (i) in fill",
+        "the threads of a block stride over 2 * n (i) in fill",
+    ]
+
+
 LAUNCHED = """
 #include <torch/library.h>
 __global__ void fill_kernel(float* out, int n, int width) {
