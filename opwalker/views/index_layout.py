@@ -174,7 +174,7 @@ class LayoutReader:
             return LayoutFact(computed="", verdict="not_decided", reason=hidden, **common)
         strides, foreign = self._strides(offset, documented.tensor)
         if foreign is not None:
-            return LayoutFact(computed=str(offset), verdict="not_decided", reason=foreign, **common)
+            return LayoutFact(computed=shown(offset), verdict="not_decided", reason=foreign, **common)
         best: Comparison | None = None
         names: tuple[str, ...] = ()
         for number, alternative in enumerate(documented.alternatives):
