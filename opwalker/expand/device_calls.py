@@ -12,8 +12,8 @@ from opwalker.expand.choices import lambda_calls
 from opwalker.expand.device_types import DeviceTypes
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.value_reader import LambdaCall, ValueReader
-from opwalker.expand.values import Number, Pointer, Several, Unread, Value, World
+from opwalker.expand.value_reader import ValueReader
+from opwalker.expand.values import LambdaCall, Number, Pointer, Several, Unread, Value, World
 from opwalker.expand.workbench import Unit
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.link.index import Index

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.terms import SIZES, builtin
 from opwalker.expand.value_changes import Changes
-from opwalker.expand.values import Number, Pointer, Several, Unread, Value, World, combined, moved
+from opwalker.expand.value_words import closes, element_of, is_float
+from opwalker.expand.values import LambdaCall, Number, Pointer, Several, Unread, Value, World, combined, moved
 from opwalker.model.body import LambdaFact, LocalFact, Span2
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
 from opwalker.notation.polynomial import Atom, Poly, call, load, of_atom, poly, quotient, symbol
@@ -25,7 +25,6 @@ _CAST_TYPE = re.compile(r"\w+\s*<(.*)>\Z|\((.*)\)\Z", re.DOTALL)
 _TEMPLATE = re.compile(r"([\w:~\s]+?)\s*<(.*)>\Z", re.DOTALL)
 _FOLDED = {"min": "min", "max": "max", "fmin": "min", "fmax": "max"}
 _LOADS = frozenset(("__ldg", "__ldcs", "__ldca", "__ldcg", "__ldcv", "__ldlu"))
-_QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict|constexpr|static|inline|register)\b")
 _NO_VALUE = frozenset(("using", "namespace", "using namespace"))
 _MAX_DEPTH = 40
 
@@ -37,14 +36,6 @@ OfObject = Callable[[Expr, int, "ValueReader"], "Value | None"]
 
 def _nothing(*_: object) -> None:
     return None
-
-
-@dataclass(frozen=True)
-class LambdaCall:
-    """A call of a lambda: where it stands, and the values of the lambda's parameters."""
-
-    at: int
-    bound: Mapping[str, Value]
 
 
 class ValueReader:
@@ -159,9 +150,9 @@ class ValueReader:
                     self.world.called[text] = symbol(local.name)
             return Number(symbol(local.name))
         if local.value is None and "[" in local.type:
-            return Pointer(f"{local.name}@{local.start}", poly(0), poly(1), _element(local.type))
+            return Pointer(f"{local.name}@{local.start}", poly(0), poly(1), element_of(local.type))
         if "__shared__" in local.type and "*" not in local.type:
-            return Pointer(f"{local.name}@{local.start}", poly(0), poly(1), _element(local.type))
+            return Pointer(f"{local.name}@{local.start}", poly(0), poly(1), element_of(local.type))
         if self.changes.of_loop(local.name, local, at):
             return Number(self._loop_symbol(local, at))
         start = self._initial(local)
@@ -202,7 +193,7 @@ class ValueReader:
             return Unread(f"`{local.name}` has no value where it is declared")
         text = self.body.expanded.text[local.value[0] : local.value[1]]
         start = local.value[0]
-        if text[:1] in "({" and text[-1:] in ")}" and _closes(text):
+        if text[:1] in "({" and text[-1:] in ")}" and closes(text):
             text, start = text[1:-1], start + 1
         made = self.text(text, start)
         if isinstance(made, Pointer) and "*" in local.type:
@@ -212,7 +203,7 @@ class ValueReader:
         if isinstance(made, Pointer) or "&" in local.type:
             return made if isinstance(made, Pointer) else Unread(f"`{local.name}` is a reference")
         if isinstance(made, Unread):
-            if "*" in local.type or _is_float(local.type):
+            if "*" in local.type or is_float(local.type):
                 return made
             # A whole number of unknown making is as good as any symbol, as long as nothing changes it.
             atom = self.world.atom(local.name, (self._scope, local.start))
@@ -305,7 +296,7 @@ class ValueReader:
 
     def _cast_pointer(self, inner: Pointer, kind: str) -> Value:
         """A pointer seen as one to another type: its step grows with the type."""
-        element = _element(kind)
+        element = element_of(kind)
         if element in ("auto", "", "void", "decltype(auto)") or element == inner.element:
             return inner
         if not inner.element or inner.element == "void":
@@ -392,22 +383,3 @@ class ValueReader:
         if all(isinstance(a, Number) for a in arguments) and arguments:
             return Number(call(_FOLDED.get(simple, name), *(a.poly for a in arguments)))
         return Unread(f"what `{name}` gives")
-
-
-def _element(kind: str) -> str:
-    """The type that a pointer or array type points to."""
-    return " ".join(_QUALIFIER.sub(" ", re.sub(r"[*&]|\[.*|__shared__|extern|__align__\([^)]*\)", " ", kind)).split())
-
-
-def _is_float(kind: str) -> bool:
-    return bool(re.search(r"\b(?:float|double|half|__half|bfloat16|nv_bfloat16)\b", kind))
-
-
-def _closes(text: str) -> bool:
-    """Whether the bracket that a text begins with closes at its end."""
-    depth = 0
-    for at, char in enumerate(text):
-        depth += (char in "({") - (char in ")}")
-        if depth == 0:
-            return at == len(text) - 1
-    return False

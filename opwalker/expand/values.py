@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from opwalker.notation.polynomial import Atom, Poly, call, poly, quotient, remainder, replace, symbol
@@ -55,6 +55,14 @@ class Several:
 
 
 Value = Number | Pointer | Several | Unread
+
+
+@dataclass(frozen=True)
+class LambdaCall:
+    """A call of a lambda: where it stands, and the values of the lambda's parameters."""
+
+    at: int
+    bound: Mapping[str, Value]
 
 
 class World:
