@@ -156,7 +156,7 @@ def function_ref(text: str, offset: int | None, plain: str | None) -> tuple[Func
     if match is None:
         return None, key
     rest = text[match.end() :].strip()
-    template = None
+    template = owner = None
     name = "".join(match.group().split())
     if rest.startswith("<"):
         close = match_angle(rest, 0)
@@ -164,9 +164,10 @@ def function_ref(text: str, offset: int | None, plain: str | None) -> tuple[Func
             return None, key
         template = " ".join(rest[1 : close - 1].split())
         tail = rest[close:].strip()
-        member = re.match(r"::\s*(\w+)\s*\Z", tail)
+        member = re.match(r"::\s*(?:template\s+)?(\w+)\s*(?:<(.*)>)?\s*\Z", tail, re.DOTALL)
         if member:
-            name, template, tail = f"{name}::{member.group(1)}", None, ""
+            owner = f"{name}<{template}>"
+            name, template, tail = f"{name}::{member.group(1)}", member.group(2), ""
         rest = tail
     if (
         rest
@@ -174,7 +175,7 @@ def function_ref(text: str, offset: int | None, plain: str | None) -> tuple[Func
         or "_RegisterOrVerify" in name
     ):
         return None, key
-    return FunctionRef(name, template, arity), key
+    return FunctionRef(name, template, arity, owner=owner), key
 
 
 def _unwrapped(text: str) -> str:

@@ -13,6 +13,7 @@ from functools import cached_property
 from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
 from opwalker.expand.macros import KNOWN
+from opwalker.expand.mentions import mentions
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
@@ -62,6 +63,11 @@ class Body:
         aliases = tuple((f.name, self.text(f.value)) for f in facts.locals if f.type == "namespace" and f.value)
         aliases += tuple((f.name, self.text(f.value)) for f in facts.locals if f.type == "using" and f.value)
         self.context = Context(path, root, scope, usings, aliases)
+
+    @cached_property
+    def mentions(self) -> list[tuple[str, int, tuple[Span2, ...]]]:
+        """The names with template arguments that stand in the body without a call: see ``mentions``."""
+        return mentions(self.expanded.full)
 
     @cached_property
     def accesses(self) -> AccessFacts:

@@ -14,11 +14,12 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.environment_calls import ConstantCalls
 from opwalker.expand.environment_classes import ClassReading
 from opwalker.expand.environment_names import NameLookup
+from opwalker.expand.environment_sizes import SizeReading
 from opwalker.expand.environment_templates import TemplateReading
 from opwalker.expand.environment_types import TypeReading
 from opwalker.expand.environment_values import ValueTypes
 from opwalker.expand.frames import Frame
-from opwalker.expand.resolve import Context, Resolver
+from opwalker.expand.resolve import Candidate, Context, Resolver
 from opwalker.expand.terms import PassedCall, Term, Unknown
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact
@@ -35,10 +36,12 @@ class Tools:
     resolver: Resolver
     expand: Callable[[str, str, int], str] = lambda path, text, offset: text
     memo: dict[tuple, Any] = field(default_factory=dict)
+    #: Gives what explicit instantiations bind the parameters of a function template to, one for each.
+    written_out: Callable[[Candidate], list[dict[str, Term | None]]] = lambda candidate: []
 
 
 @dataclass(frozen=True)
-class Environment(NameLookup, TemplateReading, ClassReading, TypeReading, ValueTypes, ConstantCalls):
+class Environment(NameLookup, TemplateReading, ClassReading, TypeReading, ValueTypes, ConstantCalls, SizeReading):
     """A place where names are looked up. ``choices`` gives, by the start of a lambda, the call it is read for;
     ``bound`` are further bindings, such as a class template's parameters; ``owner`` is the class that the place stands
     in, where no frame says it. ``doubt`` says why the place may not be compiled at all in this way."""

@@ -313,7 +313,8 @@ class ClassReading:
         while place is not None:
             inside = self.standing_in(place)
             out += [
-                (v.value, inside) for v in self.tools.index.facts(place.path).variables
+                (self.tools.expand(place.path, v.value, v.offset), inside)
+                for v in self.tools.index.facts(place.path).variables
                 if v.name == simple and place.made.body_start < v.offset < place.made.body_end and v.value
             ]  # fmt: skip
             place = self.located(outer_of(place.type)) if not out else None
@@ -321,7 +322,11 @@ class ClassReading:
             return out
         wanted = self._scope_of(tuple(p for p in strip_arguments(qualifier).split("::") if p))
         entries = self.tools.index.entries(simple, ("variable",), lambda facts: facts.variables)
-        return [(v.value, self.elsewhere(path, v.scope)) for path, v in self._meant(entries, wanted) if v.value]
+        return [
+            (self.tools.expand(path, v.value, v.offset), self.elsewhere(path, v.scope))
+            for path, v in self._meant(entries, wanted)
+            if v.value
+        ]
 
     def field(self, value: ListTerm, name: str) -> Term:
         """A field of a constant aggregate."""
@@ -345,22 +350,6 @@ class ClassReading:
             if made.body_start < v.offset < made.body_end and len(v.scope) == len(made.scope) + 1
             and not (v.constant and v.value is not None)
         ]  # fmt: skip
-
-    def size(self, kind: str) -> int:
-        """The size of a canonical type in bytes. Raises Unknown where it is not known."""
-        from opwalker.expand.terms import SIZES
-
-        held = shape(kind)
-        if held.marks and held.marks[-1] == "*":
-            return 8
-        if held.base in SIZES and not held.marks:
-            return SIZES[held.base]
-        if held.marks and held.marks[-1].startswith("["):
-            extent = literal_term(held.marks[-1][1:-1])
-            if isinstance(extent, ConstTerm):
-                inner = kind[: kind.rindex("[")]
-                return int(extent.value) * self.size(inner)
-        raise Unknown(f"the size of `{kind}` is not known")
 
 
 def outer_of(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opwalker.expand import traits
+from opwalker.expand.arity import is_pack
 from opwalker.expand.deduction import Mismatch, argument, as_type
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.resolve import Context, visible
@@ -69,7 +70,7 @@ class TemplateReading:
     def spread(self, text: str) -> list:
         """For a pattern that names packs: an environment for each of their elements."""
         packs: dict[str, PackTerm] = {}
-        for word in dict.fromkeys(_WORD.findall(text)):
+        for word in dict.fromkeys(_WORD.findall(f"{text} {self._pack_types(text)}")):
             held = self.pack(word)
             if held is not None:
                 packs[word] = held
@@ -82,6 +83,13 @@ class TemplateReading:
             replace(self, bound={**self.bound, **{name: held.items[i] for name, held in packs.items()}})
             for i in range(counts.pop())
         ]
+
+    def _pack_types(self, text: str) -> str:
+        """The types of the function's parameter packs that a text names."""
+        function = self.frame.candidate.function if self.frame is not None and self.frame.candidate else None
+        words = set(_WORD.findall(text))
+        held = [p for p in function.parameters if is_pack(p) and p.name.strip(". ") in words] if function else []
+        return " ".join(p.type for p in held)
 
     def pack(self, word: str) -> PackTerm | None:
         """The pack that a name means, if it means one."""

@@ -22,6 +22,7 @@ from opwalker.expand.terms import (
 )
 from opwalker.facts.cpp_brackets import match_angle, match_bracket
 
+_TEMPLATE = re.compile(r"::\s*template\s+")
 _NAME = re.compile(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
 
@@ -76,7 +77,7 @@ class TypeReading:
     def type(self, text: str) -> TypeTerm:
         """A type in canonical spelling."""
         self._deeper()
-        text = " ".join(text.split())
+        text = _TEMPLATE.sub("::", " ".join(text.split()))
         mapped = cpp_type(text)
         if mapped is not None:
             return TypeTerm(mapped)

@@ -5,9 +5,11 @@ In: an expression's text. Out: its canonical type. Conversions are not judged; w
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 from opwalker.expand.arithmetic import common
+from opwalker.expand.arity import is_pack
 from opwalker.expand.deduction import Mismatch, unify
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.operators import last_member, opening, top_operator
@@ -207,13 +209,28 @@ class ValueTypes:
             return TypeTerm(_GIVES[simple])
         if held is not None:
             for found, inside in self.methods(held.base, simple, len(arguments)):
-                if found.return_type not in ("auto", "") and not template:
-                    return inside.type(found.return_type)
+                if found.return_type not in ("auto", ""):
+                    return self._method_result(found, inside, template, arguments)
             if data and held.arguments and not template:
                 return TypeTerm(held.arguments[0] + "*")
             if simple == "get" and held.arguments:
                 return TypeTerm(held.arguments[0] + "*")
         raise Unknown(f"what `{owner[:40]}.{name[:40]}` gives is not known")
+
+    def _method_result(self, function, inside, template: str, arguments: list[str]) -> TypeTerm:
+        """What a member function of a class gives, with the template arguments that a call writes or passes."""
+        parameters = template_parameters(function.template) if function.class_depth else ()
+        if not parameters:
+            return inside.type(function.return_type)
+        given = template[1 : match_angle(template, 0) - 1] if template.startswith("<") else None
+        bound = dict(zip((p.name for p in parameters), self._arguments(given, parameters), strict=False))
+        missing = {p.name for p in parameters if p.name not in bound}
+        for parameter, argument in zip(function.parameters, arguments, strict=False):
+            if any(re.search(rf"\b{re.escape(n)}\b", parameter.type) for n in missing):
+                with contextlib.suppress(Mismatch):
+                    bound.update(unify(parameter.type, self.type_of(argument).text, missing))
+        held = self.elsewhere(inside.context.path, inside.context.scope, {**inside.bound, **bound}, inside.owner)
+        return held.type(function.return_type)
 
     def methods(self, owner: str, name: str, count: int | None):
         """The functions of a class, or its bases, of a name: ``(function, the environment inside its class)``."""
@@ -281,7 +298,7 @@ class ValueTypes:
             if parameter.name == name:
                 if self.frame is not None and name in self.frame.given:
                     return TypeTerm(self.frame.given[name])
-                return self.type(parameter.type)
+                return self.type(parameter.type.replace("...", "") if is_pack(parameter) else parameter.type)
         if self.around:
             try:
                 return self._member_type(TypeTerm(self.around), name)

@@ -45,17 +45,47 @@ def explicit_instantiations(index: Index, resolver: Resolver, tools: Tools) -> I
     for path in sorted(index.paths):
         facts = index.facts(path)
         for function in facts.functions if facts else ():
-            if "explicit_instantiation" not in function.flags or not resolver.is_read(path, function):
-                continue
-            kernel = "global" in function.flags
-            context = Context(path, path, function.scope)
-            qualified = "::".join((*(s for s in function.scope if not s.startswith("(")), function.name))
-            found = resolver.function(qualified, context, None, kernel=kernel).candidates
-            for candidate in found:
-                if candidate.function.template and len(candidate.function.parameters) == len(function.parameters):
-                    origin = Origin("instantiation", function.qualified_name, path, function.line)
-                    yield replace(_read(tools, context, candidate, function), origin=origin)
+            if "explicit_instantiation" in function.flags:
+                yield from _functions(path, function, resolver, tools)
         yield from _classes(path, index, resolver, tools)
+
+
+def written_out(candidate: Candidate, index: Index, resolver: Resolver, tools: Tools) -> list[Explicit]:
+    """The explicit instantiations of one function template."""
+    name = candidate.function.name
+    found = [(p, f) for p, f in index.functions(name) if "explicit_instantiation" in f.flags]
+    return [e for p, f in found for e in _functions(p, f, resolver, tools) if e.candidate.key == candidate.key]
+
+
+def _functions(path: str, function: Function, resolver: Resolver, tools: Tools) -> Iterator[Explicit]:
+    """What one explicit instantiation of a function means."""
+    if not resolver.is_read(path, function):
+        return
+    kernel = "global" in function.flags
+    context = Context(path, path, function.scope)
+    qualified = "::".join((*(s for s in function.scope if not s.startswith("(")), function.name))
+    origin = Origin("instantiation", function.qualified_name, path, function.line)
+    if function.owner is not None:
+        yield from _members(path, function, tools, origin)
+        return
+    for candidate in resolver.function(qualified, context, None, kernel=kernel).candidates:
+        if candidate.function.template and len(candidate.function.parameters) == len(function.parameters):
+            yield replace(_read(tools, context, candidate, function), origin=origin)
+
+
+def _members(path: str, function: Function, tools: Tools, origin: Origin) -> Iterator[Explicit]:
+    """``template void A<float>::f(…);``: one member of a class template."""
+    homes = Homes(tools)
+    scope = tuple(s for s in function.scope if not s.startswith("("))
+    environment = Environment(tools, Context(path, path, function.scope[:-1]))
+    try:
+        owner = environment.type(f"{'::'.join(scope)}<{function.owner}>").text
+        for candidate, home in homes.members(environment, owner):
+            same = len(candidate.function.parameters) == len(function.parameters)
+            if candidate.function.name == function.name and same and not home.parameters(candidate.function):
+                yield Explicit(candidate, home.bound, "", None, origin, home.type)
+    except Unknown:
+        return  # the call of the member says itself what is not known
 
 
 def _classes(path: str, index: Index, resolver: Resolver, tools: Tools) -> Iterator[Explicit]:

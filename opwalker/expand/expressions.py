@@ -69,6 +69,9 @@ class Scope(Protocol):
     def size(self, kind: str) -> int:
         """The size of a canonical type in bytes. Raises Unknown."""
 
+    def alignment(self, kind: str) -> int:
+        """The alignment of a canonical type in bytes. Raises Unknown."""
+
 
 def evaluate(text: str, scope: Scope) -> Term:
     """The value of a constant expression."""
@@ -297,7 +300,8 @@ class _Reader(Cursor):
             kind = self._scope.type(self._angle())
             return cast(self._number(evaluate(self._group(self._take()), self._scope)), kind.text)
         if name in ("alignof", "__alignof__") and self._peek() == "(":
-            return ConstTerm(self._scope.size(self._scope.type(self._group(self._take())).text), "unsigned long")
+            kind = self._scope.type(self._group(self._take())).text
+            return ConstTerm(self._scope.alignment(kind), "unsigned long")
         template = None
         if self._peek() == "<":
             held = self._at

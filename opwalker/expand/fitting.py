@@ -9,46 +9,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from opwalker.expand.arity import is_pack
-from opwalker.expand.deduction import Mismatch, unify
+from opwalker.expand.binder import Binder
+from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.environment_templates import NoType
 from opwalker.expand.expressions import evaluate, value_of
-from opwalker.expand.frames import Frame
+from opwalker.expand.fits import Fit
+from opwalker.expand.frames import Frame, Named
 from opwalker.expand.homes import Home, Homes
 from opwalker.expand.overloads import best
-from opwalker.expand.resolve import Candidate, Context
-from opwalker.expand.specialised import Specialisations, head_of, is_full
-from opwalker.expand.template_heads import TemplateParameter, template_parameters
-from opwalker.expand.terms import PackTerm, Term, TypeTerm, Unknown, flattened
+from opwalker.expand.resolve import Candidate
+from opwalker.expand.specialised import Specialisations, is_full
+from opwalker.expand.template_heads import template_parameters
+from opwalker.expand.terms import Unknown
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.cpp import ClassDef, Function
 
 _ENABLE = re.compile(r"\benable_if(?:_t)?\s*<")
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A definition that a call means: what its template parameters and those of its class are bound to (None: not
-    worked out, for the reason ``why``), its class, and the types of what is passed for ``auto``. ``sure`` is false
-    where another definition may be meant instead."""
-
-    candidate: Candidate
-    bound: dict[str, Term | None] = field(default_factory=dict)
-    owner: str | None = None
-    why: str | None = None
-    sure: bool = True
-    given: dict[str, str] = field(default_factory=dict)
-    types: tuple[str | None, ...] = ()
-
-    @property
-    def key(self) -> tuple:
-        """What makes two fits the same."""
-        bound = tuple(sorted((k, repr(v)) for k, v in self.bound.items()))
-        return (*self.candidate.key, bound, self.owner, tuple(sorted(self.given.items())))
 
 
 class Fitter:
@@ -58,6 +38,7 @@ class Fitter:
         self._tools = tools
         self._homes = Homes(tools)
         self.specialisations = Specialisations(tools)
+        self.binder = Binder(tools)
 
     def is_plain(self, candidate: Candidate) -> bool:
         """Whether a call of a function binds nothing."""
@@ -131,7 +112,20 @@ class Fitter:
         out = self._specialised(out, candidates)
         if not out:
             return refused
-        return best(out, self._tools) if len(out) > 1 else out
+        out = best(out, self._tools) if len(out) > 1 else out
+        return [one for fit in out for one in self._instantiated(fit, environment)]
+
+    def _instantiated(self, fit: Fit, environment: Environment) -> list[Fit]:
+        """A fit whose parameters are not all known, as the explicit instantiations that it may mean: a unit that sees
+        no more than a template's declaration compiles nothing of it."""
+        candidate, frame = fit.candidate, environment.frame
+        if fit.why is None or not candidate.function.template or frame is None:
+            return [fit]
+        if candidate.path == frame.root or candidate.path in self._tools.index.closure(frame.root):
+            return [fit]
+        known = {name: term for name, term in fit.bound.items() if term is not None}
+        found = [b for b in self._tools.written_out(candidate) if all(b.get(n) == t for n, t in known.items())]
+        return [replace(fit, bound=dict(bound), why=None) for bound in found] or [fit]
 
     def _specialised(self, fits: list[Fit], candidates: Sequence[Candidate]) -> list[Fit]:
         """Each fit of a template replaced by the full specialisation for its arguments, where there is one."""
@@ -143,7 +137,7 @@ class Fitter:
                 out.append(fit)
                 continue
             try:
-                inside = self.inside(fit.candidate, fit.bound)
+                inside = self.binder.inside(fit.candidate, fit.bound)
                 printed = inside.printed(template_parameters(function.template), fit.bound)
                 meant = self.specialisations.meant(fit.candidate, special, printed)
             except Unknown as unknown:
@@ -152,6 +146,42 @@ class Fitter:
                 continue
             out.append(fit if meant is None else Fit(meant, types=fit.types))
         return out
+
+    def registered(self, candidate: Candidate, scope: Environment, written: str | None, template: str | None) -> Fit:
+        """What a registration binds that names a function: ``&f<float>``, ``&Class<float>::f`` (``written`` is the
+        class)."""
+        owner: str | Unknown | None = None
+        if written is not None and self._homes.in_template(candidate):
+            try:
+                owner = scope.type(written).text
+            except Unknown as unknown:
+                owner = unknown
+        home = self._homes.home(scope, candidate, owner) or Home()
+        parameters = home.parameters(candidate.function)
+        if template is None:
+            names = dict.fromkeys(p.name for p in parameters if p.name)
+            return Fit(candidate, {**names, **home.bound}, home.type, home.why)
+        try:
+            context = self.binder.inside(candidate, {}).context
+            pieces = scope.parts(template)
+            bound, why = self.binder.explicit(parameters, pieces, dict(home.bound), context)
+            held = self.binder.inside(candidate, {**home.bound, **bound}, home.type)
+            if why is None:
+                given = [bound[p.name] for p in parameters if p.name in bound]
+                bound = held.bind(parameters, given, context)
+        except Unknown as unknown:
+            bound, why = dict.fromkeys(p.name for p in parameters if p.name), str(unknown)
+        return Fit(candidate, {**home.bound, **bound}, home.type, why or home.why)
+
+    def fit_named(self, named: Named, there: Environment, environment: Environment, call: CallFact) -> Fit | None:
+        """What a call binds that is made through a variable: the function is named elsewhere, with its explicit
+        template arguments; the others follow from what is passed."""
+        home = self._homes.home(there, named.candidate, there.around)
+        found = self._fit(named.candidate, environment, home or Home(), named.given, call.arguments, (there, named))
+        if isinstance(found, str):
+            names = self._names(named.candidate, home or Home())
+            return Fit(named.candidate, dict.fromkeys(names), None, found, False)
+        return found
 
     @staticmethod
     def _narrowed(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -169,12 +199,13 @@ class Fitter:
         home: Home,
         given: tuple[Span2, ...],
         passed: tuple[Span2, ...] | None,
+        named: tuple[Environment, Named] | None = None,
     ) -> Fit | str | None:
         """A fit; None where the candidate is ruled out for good, a text where only its types speak against it."""
         parameters = home.parameters(candidate.function)
         try:
-            bound, why = self.bind(candidate, parameters, environment, given, passed, home)
-            inside = self.inside(candidate, {**home.bound, **bound}, home.type)
+            bound, why = self.binder.bind(candidate, parameters, environment, given, passed, home, named)
+            inside = self.binder.inside(candidate, {**home.bound, **bound}, home.type)
             if why is None and self.is_excluded(candidate, inside):
                 return None
         except NoType:
@@ -215,147 +246,6 @@ class Fitter:
             fit.candidate, root, frame.steps, {}, {}, fit.bound, fit.why, frame.certain,
             owner=fit.owner, given=fit.given, doubt=doubt,
         )  # fmt: skip
-
-    # -- binding ----------------------------------------------------------------------------------------------------
-
-    def inside(self, candidate: Candidate, bound: dict[str, Term | None], owner: str | None = None) -> Environment:
-        """The environment of a function's own head."""
-        return head_of(self._tools, candidate, bound, owner)
-
-    def bind(
-        self,
-        candidate: Candidate,
-        parameters: tuple[TemplateParameter, ...],
-        environment: Environment,
-        given: tuple[Span2, ...],
-        passed: tuple[Span2, ...] | None,
-        home: Home | None = None,
-    ) -> tuple[dict[str, Term | None], str | None]:
-        """Template parameters from explicit arguments, then deduced, then defaults: ``(bound, why not all)``. Raises
-        Mismatch, NoType."""
-        held = dict(home.bound) if home is not None else {}
-        owner = home.type if home is not None else None
-        context = self.inside(candidate, {}).context
-        try:
-            pieces = [p for span in given for p in environment.parts(environment.body.text(span))]
-        except Unknown as unknown:
-            return {p.name or f"#{n}": None for n, p in enumerate(parameters)}, str(unknown)
-        bound, why = self.explicit(parameters, pieces, held, context)
-        if parameters and passed is not None:
-            self._deduce(candidate, parameters, environment, passed, bound, held, owner)
-        for number, parameter in enumerate(parameters):
-            key = parameter.name or f"#{number}"
-            if key in bound:
-                continue
-            if parameter.pack:
-                if why is None and not self._mentioned(candidate.function, parameter.name):
-                    bound[key] = PackTerm(())
-                    continue
-                bound[key] = None
-                why = why or f"the pack `{parameter.name}` of {candidate.function.name} is not deduced"
-            elif parameter.default is None:
-                bound[key] = None
-                name = f"`{parameter.name or '?'}` of {candidate.function.name}"
-                why = why or f"the template parameter {name} is neither given nor deduced"
-            else:
-                inside = self.inside(candidate, {**held, **bound}, owner)
-                try:
-                    bound[key] = inside._typed(
-                        inside.term(parameter.default, parameter), parameter, inside.bound, inside.context
-                    )
-                except NoType:
-                    raise
-                except Unknown as unknown:
-                    bound[key] = None
-                    why = why or str(unknown)
-        return bound, why
-
-    @staticmethod
-    def _mentioned(function: Function, name: str) -> bool:
-        return any(re.search(rf"\b{re.escape(name)}\b", p.type) for p in function.parameters)
-
-    @staticmethod
-    def explicit(
-        parameters: tuple[TemplateParameter, ...],
-        pieces: Sequence[tuple[str, Environment]],
-        held: dict[str, Term | None],
-        context: Context,
-    ) -> tuple[dict[str, Term | None], str | None]:
-        """What explicit template arguments bind, each a text with the environment that it is read in. Raises NoType."""
-        bound: dict[str, Term | None] = {}
-        why: str | None = None
-        for number, parameter in enumerate(parameters):
-            key = parameter.name or f"#{number}"
-            rest = pieces[number:] if parameter.pack else pieces[number : number + 1]
-            if not rest:
-                break
-            terms: list[Term] = []
-            for text, scope in rest:
-                try:
-                    term = scope.term(text, parameter)
-                    terms.append(scope._typed(term, parameter, {**held, **bound}, context))
-                except NoType:
-                    raise
-                except Unknown as unknown:
-                    why = why or str(unknown)
-                    terms = []
-                    break
-            if parameter.pack:
-                bound[key] = PackTerm(tuple(flattened(terms))) if len(terms) >= len(rest) else None
-                break
-            bound[key] = terms[0] if terms else None
-        return bound, why
-
-    def _deduce(
-        self, candidate: Candidate, parameters, environment: Environment, passed, bound: dict, held: dict, owner
-    ) -> None:
-        """Adds to ``bound`` what the types of the arguments fix. Raises Mismatch."""
-        function = candidate.function
-        packs = {p.name for p in parameters if p.pack}
-        missing = {p.name for p in parameters if p.name and (p.name not in bound or p.name in packs)}
-        explicit = {n for n in bound if n not in missing}
-        inside = self.inside(candidate, {**held, **{n: bound[n] for n in explicit}}, owner)
-        found: dict[str, Term] = {}
-        for number, parameter in enumerate(function.parameters):
-            text = parameter.type
-            if not any(re.search(rf"\b{re.escape(name)}\b", text) for name in missing):
-                continue
-            if is_pack(parameter):
-                self._deduce_pack(text.replace("...", "").strip(), environment, passed[number:], missing, found)
-                break
-            if number >= len(passed):
-                break
-            try:
-                actual = environment.type_of(environment.body.text(passed[number])).text
-            except Unknown:
-                continue
-            self._one(text, actual, missing, found, inside)
-        for name, term in found.items():
-            bound.setdefault(name, term)
-
-    @staticmethod
-    def _one(pattern: str, actual: str, missing: set[str], found: dict[str, Term], inside: Environment) -> None:
-        for name, term in unify(pattern, actual, missing, lambda t: inside.type(t).text).items():
-            held = found.setdefault(name, term)
-            if held != term and type(held) is type(term) and isinstance(term, TypeTerm):
-                raise Mismatch
-
-    def _deduce_pack(self, pattern: str, environment: Environment, spans, missing, found: dict) -> None:
-        each: dict[str, list[Term]] = {n: [] for n in missing if re.search(rf"\b{re.escape(n)}\b", pattern)}
-        for span in spans:
-            text = environment.body.text(span)
-            scopes = [(text, environment)]
-            try:
-                if text.endswith("..."):
-                    scopes = [(text[:-3].strip(), scope) for scope in environment.spread(text[:-3])]
-                for piece, scope in scopes:
-                    one = unify(pattern, scope.type_of(piece).text, set(each))
-                    for name, listed in each.items():
-                        listed.append(one[name])
-            except (Unknown, KeyError):
-                return
-        for name, listed in each.items():
-            found.setdefault(name, PackTerm(tuple(listed)))
 
     # -- conditions -------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.terms import Term
-from opwalker.model.body import CallFact
+from opwalker.model.body import CallFact, Span2
 from opwalker.model.reach import KernelRef, Origin
 from opwalker.model.walk import PathStep
 
@@ -74,3 +74,17 @@ class Frame:
         if not self.types:
             return body.context
         return replace(body.context, aliases=body.context.aliases + tuple(sorted(self.types.items())))
+
+
+@dataclass(frozen=True)
+class Named:
+    """A function that is named without a call: where in a body, in which frame, and the spans of the template arguments
+    there; outside of bodies, in which context, and their texts."""
+
+    candidate: Candidate
+    body: Body | None = None
+    frame: Frame | None = None
+    offset: int = 0
+    given: tuple[Span2, ...] = ()
+    context: Context | None = None
+    written: tuple[str, ...] = ()

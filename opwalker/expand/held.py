@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opwalker.expand.bodies import Bodies, Body
-from opwalker.expand.frames import Frame
-from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
+from opwalker.expand.frames import Frame, Named
+from opwalker.expand.kernels import written_arguments
+from opwalker.expand.resolve import Context, Resolver, strip_arguments
 from opwalker.expand.types import TypeReader
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
@@ -23,7 +24,8 @@ from opwalker.model.cpp import Variable
 _CALLABLE = re.compile(r"\(\s*(?:[\w:]+\s*::\s*)?\*\s*\)|\b(?:\w+_)?function(?:_ref)?\s*<")
 _ROOT = re.compile(r"[(*&\s]*(?:this\s*->\s*)?([A-Za-z_]\w*)\s*(\(\s*\))?")
 _STORED = re.compile(
-    r"\s*(?:\.\s*\w+\s*=\s*)?(?:\(\s*[\w:<>*&,\s()]*\)\s*|std::move\s*\(\s*)?&?\s*((?:::)?[A-Za-z_][\w:]*)\s*\)?\s*\Z",
+    r"\s*(?:\.\s*\w+\s*=\s*)?(?:\(\s*[\w:<>*&,\s()]*\)\s*|std::move\s*\(\s*)?&?\s*"
+    r"((?:::)?[A-Za-z_][\w:]*)\s*(?:<.*>)?\s*\)?\s*\Z",
     re.DOTALL,
 )
 _NAMES = re.compile(r"(?<![\w.>\"])(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?!\s*\()")
@@ -33,10 +35,10 @@ _DEEPEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """``candidates`` are the functions that are stored; ``sure`` that they are those of the very object that is called
+    """``named`` are the functions that are stored; ``sure`` that they are those of the very object that is called
     through, and not of any object of its class."""
 
-    candidates: tuple[Candidate, ...]
+    named: tuple[Named, ...]
     sure: bool = True
 
 
@@ -78,7 +80,7 @@ class HeldFunctions:
             meant = fields if holder is None and len({f[1].scope for f in fields}) == 1 else []
         if not meant:
             return None
-        out: dict[tuple, Candidate] = {}
+        out: dict[tuple, Named] = {}
         count = len(call.arguments)
         for path, field in meant:
             own = Context(path, frame.root, field.scope[:-1])
@@ -96,10 +98,10 @@ class HeldFunctions:
             self._assigned_anywhere(field.name, path, frame, body, count, out)
         return Holding(tuple(out.values()), sure=False)
 
-    def element(self, frame: Frame, body: Body, call: CallFact, text: str | None = None) -> tuple[Candidate, ...]:
+    def element(self, frame: Frame, body: Body, call: CallFact, text: str | None = None) -> tuple[Named, ...]:
         """The functions that a container holds, of which one is called: ``table[n](…)``, ``it->second(…)``."""
         text = text if text is not None else body.text(call.callee)
-        out: dict[tuple, Candidate] = {}
+        out: dict[tuple, Named] = {}
         count = len(call.arguments)
         for one in self._objects(text, call.start, body, frame, 0):
             self._named(one.text, one.context, count, out)
@@ -257,7 +259,7 @@ class HeldFunctions:
         """The function that a stored value names, if it is nothing but that."""
         match = _STORED.match(text)
         if match is not None and match.group(1).split("::")[-1] in self._index.names_of_kind("function"):
-            self._take(match.group(1), context, count, out)
+            self._take(match.group(1), written_arguments(text, match.end(1)), context, count, out)
 
     def _named(self, text: str, context: Context, count: int, out: dict) -> None:
         """The functions that a text names without calling them."""
@@ -265,11 +267,11 @@ class HeldFunctions:
         for match in _NAMES.finditer(text):
             name = "".join(match.group().split())
             if name.split("::")[-1] in names:
-                self._take(name, context, count, out)
+                self._take(name, written_arguments(text, match.end()), context, count, out)
 
-    def _take(self, name: str, context: Context, count: int, out: dict) -> None:
+    def _take(self, name: str, written: tuple[str, ...], context: Context, count: int, out: dict) -> None:
         for candidate in self._resolver.function(name, context, count, kernel=False).candidates:
-            out[candidate.key] = candidate
+            out[(*candidate.key, written)] = Named(candidate, context=context, written=written)
 
 
 def _argument(text: str, owner: str, number: int) -> str:

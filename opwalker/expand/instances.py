@@ -15,10 +15,11 @@ from opwalker.expand.choices import MAX_CHOICES, Choices, is_generic, lambda_cal
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.environment_templates import NoType
-from opwalker.expand.fitting import Fit, Fitter
-from opwalker.expand.frames import Frame
+from opwalker.expand.fits import Fit
+from opwalker.expand.fitting import Fitter
+from opwalker.expand.frames import Frame, Named
 from opwalker.expand.origins import Origins
-from opwalker.expand.resolve import Candidate
+from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.specialised import is_full
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import FunctionTerm, PackTerm, Unknown, flattened, join_arguments
@@ -99,10 +100,10 @@ class InstanceReader:
             reason = reason or around.doubt or frame.doubt
             for environment in self._elements(around, given):
                 try:
-                    bound, why = self._fitter.bind(candidate, parameters, environment, given, passed)
+                    bound, why = self._fitter.binder.bind(candidate, parameters, environment, given, passed)
                     if why is not None:
                         raise Unknown(why)
-                    inside = self._fitter.inside(candidate, bound)
+                    inside = self._fitter.binder.inside(candidate, bound)
                     if self._fitter.is_excluded(candidate, inside):
                         continue
                     printed = inside.printed(parameters, bound)
@@ -130,10 +131,10 @@ class InstanceReader:
         if function.template is None:
             return Instances(("",))
         parameters = template_parameters(function.template)
-        inside = self._fitter.inside(candidate, {})
+        inside = self._fitter.binder.inside(candidate, {})
         try:
             pieces = [piece for text in arguments for piece in scope.parts(text)]
-            given, why = self._fitter.explicit(parameters, pieces, {}, inside.context)
+            given, why = self._fitter.binder.explicit(parameters, pieces, {}, inside.context)
             if why is not None:
                 raise Unknown(why)
             terms = [given[p.name or f"#{n}"] for n, p in enumerate(parameters) if (p.name or f"#{n}") in given]
@@ -163,10 +164,10 @@ class InstanceReader:
         for around in self.environments(body, frame, offset):
             for environment in self._elements(around, given):
                 try:
-                    bound, why = self._fitter.bind(candidate, parameters, environment, given, passed)
+                    bound, why = self._fitter.binder.bind(candidate, parameters, environment, given, passed)
                     if why is not None:
                         continue
-                    printed = self._fitter.inside(candidate, bound).printed(parameters, bound)
+                    printed = self._fitter.binder.inside(candidate, bound).printed(parameters, bound)
                     meant = self._fitter.specialisations.meant(candidate, full, printed)
                 except (Unknown, Mismatch):
                     continue
@@ -219,6 +220,50 @@ class InstanceReader:
                     origins = Origins(self._keep).of_call(environment, fit.candidate, parameters, fit.bound, call, made)
                     out[key] = (fit, origins, doubt)
         return list(out.values())
+
+    def registered(self, candidate: Candidate, context: Context, owner: str | None, template: str | None) -> Fit:
+        """What a registration binds that names a function, with its template arguments or in a class with some."""
+        return self._fitter.registered(candidate, Environment(self._tools, context), owner, template)
+
+    def mentioned(self, body: Body, frame: Frame) -> Iterator[tuple[Fit, str | None, int]]:
+        """The function templates that a body names with all their arguments and does not call there, why that may not
+        be compiled, and where: whoever names a function instantiates it."""
+        names = self._tools.index.names_of_kind("function")
+        for name, offset, given in body.mentions:
+            if name.rsplit("::", 1)[-1] not in names:
+                continue
+            found = self._tools.resolver.function(name, frame.context(body), None, kernel=False).candidates
+            templates = [c for c in found if c.function.template]
+            for environment in self.environments(body, frame, offset) if templates else ():
+                text = ", ".join(body.text(span) for span in given)
+                for candidate in templates:
+                    fit = self._fitter.registered(candidate, environment, name.rpartition("::")[0] or None, text)
+                    if fit.why is None:
+                        yield fit, environment.doubt or frame.doubt, offset
+
+    def through(
+        self, named: Sequence[Named], body: Body, frame: Frame, call: CallFact
+    ) -> list[tuple[Fit, dict[str, Origin], str | None]]:
+        """As ``entries``, for a call of functions that are named elsewhere."""
+        out: dict[tuple, tuple[Fit, dict[str, Origin], str | None]] = {}
+        for number, environment in enumerate(self.environments(body, frame, call.start)):
+            if number > MAX_CHOICES:
+                break
+            for one in named:
+                for there in self._naming(one):
+                    fit = self._fitter.fit_named(one, there, environment, call)
+                    if fit is not None:
+                        fit = replace(fit, sure=fit.sure and len(named) == 1)
+                        doubt = environment.doubt or there.doubt or frame.doubt
+                        doubt = doubt or (one.frame.doubt if one.frame is not None else None)
+                        out.setdefault(fit.key, (fit, {}, doubt))
+        return list(out.values())
+
+    def _naming(self, named: Named) -> Iterator[Environment]:
+        """The environments of the place that names a function."""
+        if named.body is None or named.frame is None:
+            return iter((Environment(self._tools, named.context),))
+        return self.environments(named.body, named.frame, named.offset)
 
     @staticmethod
     def _pattern(body: Body, call: CallFact) -> tuple[Span2, ...]:

@@ -19,12 +19,11 @@ from opwalker.link.index import Index
 from opwalker.model.body import LambdaFact, Span2
 from opwalker.model.reach import KernelRef
 
-_NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
+NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SCOPED = re.compile(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
 _MAX_DEPTH = 24
-_MAX_RETURNS = 2
-_PLAIN_RETURNS = frozenset(
+PLAIN_RETURNS = frozenset(
     "void bool int float double size_t int64_t uint32_t dim3 cudaStream_t std::string torch::Tensor at::Tensor".split()
 )
 _NOT_VALUES = frozenset(
@@ -106,10 +105,10 @@ class KernelFinder:
         kernel_names = self._index.names_of_kind("kernel")
         at, end = span
         while True:
-            match = _NAME.search(text, at, end)
+            match = NAME.search(text, at, end)
             if match is None:
                 return
-            name, at = _whole_name(text, match, end)
+            name, at = whole_name(text, match, end)
             simple = name.split("::")[-1]
             after = re.compile(r"\s*").match(text, at, end).end()
             arguments: tuple[str, ...] = ()
@@ -125,7 +124,7 @@ class KernelFinder:
             called = after < end and text[after] == "("
             if simple in _NOT_VALUES:
                 continue
-            if simple in kernel_names and not called:
+            if simple in kernel_names and not called and not self._is_local(body, name, match.start(), spans):
                 found = self._resolver.function(name, context, None, kernel=True).candidates
                 # A launch site knows the argument count; here every overload counts.
                 for candidate in found:
@@ -155,6 +154,13 @@ class KernelFinder:
                 self._returned(body, name, match.start(), frame, out, seen, depth)
             else:
                 self._table(name, body, frame, out, match.start())
+
+    @staticmethod
+    def _is_local(body: Body, name: str, offset: int, given: tuple[Span2, ...]) -> bool:
+        """Whether a kernel's name means a variable of the function here, which hides the kernel."""
+        if given or name not in body.locals:
+            return False
+        return any(f.end <= offset for f in body.locals_at(name, offset) if f.type not in ("using", "namespace"))
 
     @staticmethod
     def _add(out: dict, reference: KernelRef) -> None:
@@ -233,7 +239,7 @@ class KernelFinder:
     def _may_return(self, candidate: Candidate, root: str) -> bool:
         """Whether a function can return a kernel: it names one, or returns what a function gives that can."""
         function = candidate.function
-        if function.return_type in _PLAIN_RETURNS or ("device" in function.flags and "host" not in function.flags):
+        if function.return_type in PLAIN_RETURNS or ("device" in function.flags and "host" not in function.flags):
             return False
         key = (*candidate.key, root)
         held = self._returning.get(key)
@@ -275,72 +281,15 @@ class KernelFinder:
         """The kernels that an initialiser names, with the template arguments written there."""
         kernel_names = self._index.names_of_kind("kernel")
         out = []
-        for match in _NAME.finditer(text):
+        for match in NAME.finditer(text):
             name = "".join(match.group().split())
             if name.split("::")[-1] in kernel_names:
                 found = self._resolver.function(name, frame.context(body), None, kernel=True).candidates
-                out += [(candidate, _written(text, match.end())) for candidate in found]
+                out += [(candidate, written_arguments(text, match.end())) for candidate in found]
         return out
 
-    def host_functions(self, body: Body, span: Span2, frame: Frame) -> list[Candidate]:
-        """Host functions that a called variable can hold: named in its initialiser, in assignments to it, or returned
-        by a function that either calls."""
-        text = body.text(span)
-        word = re.match(r"\(?\s*\*?\s*(\w+)", text)
-        if word is None:
-            return []
-        name = word.group(1)
-        out: dict[tuple, Candidate] = {}
-        if name not in body.locals:
-            if text.endswith(")"):
-                self._host_names(body, span, frame, out, 0)
-            else:
-                self._tabled(name, body, frame, out)
-            return list(out.values())
-        spans = [f.value for f in body.locals_at(name, span[0]) if f.value and body.lambda_at(f.value) is None]
-        spans += [a.value for a in body.assigns_at(name, span[0])]
-        for found in spans:
-            self._host_names(body, found, frame, out, 0)
-        return list(out.values())
 
-    def _tabled(self, name: str, body: Body, frame: Frame, out: dict) -> None:
-        """Functions named in the initialiser of a variable outside functions."""
-        near = self._index.closure(frame.root) | {body.path}
-        names = self._index.names_of_kind("function")
-        for path, variable in self._index.entries(name, ("variable",), lambda facts: facts.variables):
-            for match in _NAME.finditer(variable.value or "") if path in near else ():
-                found = "".join(match.group().split())
-                if found.split("::")[-1] in names:
-                    for candidate in self._resolver.function(found, frame.context(body), None, kernel=False).candidates:
-                        out[candidate.key] = candidate
-
-    def _host_names(self, body: Body, span: Span2, frame: Frame, out: dict, depth: int) -> None:
-        """Functions named in a span; where one is called there, those that it returns."""
-        names = self._index.names_of_kind("function")
-        text = body.expanded.full
-        at = span[0]
-        for match in _NAME.finditer(text, *span):
-            if match.start() < at:
-                continue
-            name, at = _whole_name(text, match, span[1])
-            if name.split("::")[-1] not in names or name in body.locals:
-                continue
-            after = at
-            if text.startswith("<", after):
-                after = max(match_angle(text[: span[1]], after), after)
-            called = text.startswith("(", re.compile(r"\s*").match(text, after).end())
-            for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
-                if not called:
-                    out[candidate.key] = candidate
-                elif depth < _MAX_RETURNS and candidate.function.return_type not in _PLAIN_RETURNS:
-                    root = frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
-                    inner = self._bodies.of(candidate, root)
-                    held = Frame(candidate, root, frame.steps, {}, dict(frame.types))
-                    for returned in inner.facts.returns:
-                        self._host_names(inner, returned, held, out, depth + 1)
-
-
-def _whole_name(text: str, match: re.Match[str], end: int) -> tuple[str, int]:
+def whole_name(text: str, match: re.Match[str], end: int) -> tuple[str, int]:
     """A name with the template arguments of its scopes (``S<3>::pick``), and where it ends."""
     name, at = "".join(match.group().split()), match.end()
     while at < end and text[at] == "<" and not text.startswith("<<<", at):
@@ -353,7 +302,7 @@ def _whole_name(text: str, match: re.Match[str], end: int) -> tuple[str, int]:
     return name, at
 
 
-def _written(text: str, at: int) -> tuple[str, ...]:
+def written_arguments(text: str, at: int) -> tuple[str, ...]:
     """The template arguments that stand at an offset of a text."""
     if not text.startswith("<", at):
         return ()

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from opwalker.expand.arity import is_pack
 from opwalker.expand.environment import Environment, Tools
+from opwalker.expand.fits import Fit
 from opwalker.expand.resolve import Context
 from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import INTEGERS, Unknown
-
-if TYPE_CHECKING:
-    from opwalker.expand.fitting import Fit
 
 _NUMBERS = INTEGERS | {"float", "double"}
 #: How far a conversion is from the exact type; None where there is none.

@@ -24,14 +24,16 @@ from opwalker.expand.callees import (
     unread_places,
 )
 from opwalker.expand.environment import Tools
+from opwalker.expand.fits import Fit
 from opwalker.expand.found import Found
-from opwalker.expand.frames import Frame
+from opwalker.expand.frames import Frame, Named
 from opwalker.expand.held import HeldFunctions, Holding
+from opwalker.expand.host_names import HostFinder
 from opwalker.expand.instances import InstanceReader, Judge
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
 from opwalker.expand.leading import Leading
-from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
+from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
 from opwalker.expand.terminals import (
     KERNEL_QUERIES,
     LAUNCH_CALLS,
@@ -86,6 +88,7 @@ class Follower:
         self._kernels = KernelFinder(index, resolver, bodies, self._instances)
         self._variants: dict[tuple[str, int], int] = {}
         self._held = HeldFunctions(index, resolver, bodies, self._types)
+        self._hosts = HostFinder(index, resolver, bodies, self._instances)
         self._launch_reader = LaunchReader(self._kernels)
         self._found = Found()
         self._visited: dict[tuple, int] = {}
@@ -95,6 +98,15 @@ class Follower:
     def follow(self, candidate: Candidate, root: str) -> Reach:
         """Everything that a function reaches, in the unit that begins at ``root``."""
         self._enter(Frame(candidate, root, ()), 0)
+        return self._result()
+
+    def follow_named(
+        self, candidate: Candidate, root: str, context: Context, owner: str | None, template: str | None
+    ) -> Reach:
+        """As ``follow``, for a function that is named in a context, with template arguments or as a member of the class
+        ``owner`` that has some."""
+        fit = self._instances.registered(candidate, context, owner, template)
+        self._enter(Frame(candidate, root, (), bound=fit.bound, unbound=fit.why, owner=fit.owner), 0)
         return self._result()
 
     def follow_bound(
@@ -144,6 +156,8 @@ class Follower:
             self._found.launch(frame, self._launch_reader.chevron(frame, body, fact))
         for call in body.facts.calls:
             self._call(frame, body, call, depth)
+        for fit, doubt, offset in self._instances.mentioned(body, frame):
+            self._mention(frame, body, fit, doubt, offset, depth)
         for call in constructions(body, self._types_named):
             self._construct(frame, body, call, call.name, depth)
         for path, line, reason in self._bodies.unread_includes(body):
@@ -166,10 +180,12 @@ class Follower:
             self._variable_call(frame, body, call, depth)
         elif call.name[-1] in ")]" and not is_made(call.name, self._index.names_of_kind("class")):
             found = self._instances.members(body, frame, call)
-            found = found or self._kernels.host_functions(body, call.callee, frame)
-            found = found or self._held.element(frame, body, call)
+            named = [] if found else self._hosts.held_by(body, call.callee, frame)
+            if not found and not named:
+                named = self._held.element(frame, body, call)
             self._steps(frame, body, call, found, depth)
-            if not found:
+            self._named_steps(frame, body, call, named, depth)
+            if not found and not named:
                 self._found.lost(body, call, body.written(call.callee))
         else:
             self._free_call(frame, body, call, depth)
@@ -268,13 +284,13 @@ class Follower:
     def _through(self, frame: Frame, body: Body, call: CallFact, held: Holding, depth: int) -> None:
         """A call through a member that holds a function."""
         meant = frame if held.sure else replace(frame, certain=False)
-        self._steps(meant, body, call, held.candidates, depth)
-        if not held.candidates:
+        self._named_steps(meant, body, call, held.named, depth)
+        if not held.named:
             self._found.lost(body, call, body.written(call.callee))
 
     def _variable_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         """A call through a local: a lambda stands in this body and is read with it; a pointer is followed."""
-        self._steps(frame, body, call, self._kernels.host_functions(body, call.callee, frame), depth)
+        self._named_steps(frame, body, call, self._hosts.held_by(body, call.callee, frame), depth)
         type_text = next((f.type for f in body.locals[call.simple]), "")
         full = self._types.expanded_name(type_text, frame.context(body))
         if is_library_type(full):
@@ -312,8 +328,36 @@ class Follower:
                 self._pass(frame, body, call, candidate, depth)
         if not leading:
             return
+        self._fits(frame, body, call, self._instances.entries(candidates, body, frame, call), depth)
+
+    def _named_steps(self, frame: Frame, body: Body, call: CallFact, named: Sequence[Named], depth: int) -> None:
+        """Enters each function that a called variable can hold."""
+        leading = [n for n in named if self._leading.leads(n.candidate)]
+        for one in named:
+            if one not in leading:
+                self._pass(frame, body, call, one.candidate, depth)
+        if leading:
+            self._fits(frame, body, call, self._instances.through(leading, body, frame, call), depth)
+
+    def _mention(self, frame: Frame, body: Body, fit: Fit, doubt: str | None, at: int, depth: int) -> None:
+        """Enters a function template that is named with its arguments, whoever calls it."""
+        candidate = fit.candidate
+        if is_device_code(candidate) or not self._leading.leads(candidate):
+            return
+        near = candidate.path in self._index.closure(frame.root) or candidate.path == frame.root
+        steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(at)))
+        made = Frame(
+            candidate, frame.root if near else candidate.path, steps, bound=fit.bound, certain=frame.certain,
+            owner=fit.owner, doubt=doubt,
+        )  # fmt: skip
+        self._enter(made, depth + 1)
+
+    def _fits(
+        self, frame: Frame, body: Body, call: CallFact, entries: Sequence[tuple[Fit, dict, str | None]], depth: int
+    ) -> None:
+        """Enters functions with what a call binds."""
         handed: dict[tuple, tuple[dict, dict]] = {}
-        for fit, origins, doubt in self._instances.entries(candidates, body, frame, call):
+        for fit, origins, doubt in entries:
             candidate = fit.candidate
             if is_device_code(candidate):
                 continue

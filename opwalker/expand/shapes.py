@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from opwalker.facts.cpp_brackets import match_angle, match_bracket, split_commas
+from opwalker.facts.cpp_heads import parse_parameters
 
 _QUALIFIERS = frozenset("const volatile typename constexpr static struct class enum __restrict__ __restrict".split())
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -77,9 +78,8 @@ def shape(text: str) -> Shape:
         if pointed and close == len(text):
             inner = text[pointed.end() + 1 : close - 1]
             result = shape(text[: pointed.start()])
-            listed = tuple(inner[a:b].strip() for a, b in split_commas(inner))
-            marks = (pointed.group(1),)
-            return Shape(result.text, False, marks, tuple(p for p in listed if p != "void"))
+            listed = tuple(kind for kind, *_ in parse_parameters(inner, 0, len(inner)))
+            return Shape(result.text, False, (pointed.group(1),), listed)
     marks: list[str] = []
     pointed = _POINTED.search(text)
     if pointed and text[pointed.end() :].startswith("["):

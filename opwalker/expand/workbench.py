@@ -10,6 +10,7 @@ from opwalker.expand.bindings import BindingReader, Bindings
 from opwalker.expand.bodies import Bodies
 from opwalker.expand.configuration import configuration
 from opwalker.expand.environment import Tools
+from opwalker.expand.explicit import written_out
 from opwalker.expand.files import Files
 from opwalker.expand.homes import Homes
 from opwalker.expand.instances import Judge
@@ -19,7 +20,8 @@ from opwalker.expand.macros import MacroTable
 from opwalker.expand.made import MadeFile, read_made
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.reach import Follower
-from opwalker.expand.resolve import Resolver
+from opwalker.expand.resolve import Candidate, Resolver
+from opwalker.expand.terms import Term
 from opwalker.facts.cpp_heads import parse_parameters
 from opwalker.link.index import Index
 from opwalker.model.build import Define
@@ -88,12 +90,24 @@ class Unit:
         self.resolver = Resolver(index, self.macros, builds.builds_of, self.device_macros, builds.names_of)
         self.resolver.expanded = lambda path, start, end: self.device_preprocessor.span(path, start, end, path).full
         self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)
-        self.tools = Tools(index, self.resolver, self.bodies.expand)
+        self.tools = Tools(index, self.resolver, self.bodies.expand, written_out=self._written_out)
+        #: Enters the explicit instantiations that macros make, when one may matter.
+        self.enter_instantiations: Callable[[], None] = lambda: None
+        self._explicit: dict[tuple, list[dict[str, Term | None]]] = {}
         self.homes = Homes(self.tools)
         self._leading = Leading(index, files)
         self._index = index
         #: What a view keeps with the unit, by its own name.
         self.kept: dict[str, Any] = {}
+
+    def _written_out(self, candidate: Candidate) -> list[dict[str, Term | None]]:
+        found = self._explicit.get(candidate.key)
+        if found is None:
+            self.enter_instantiations()
+            made = written_out(candidate, self._index, self.resolver, self.tools)
+            whole = all(one.reason is None for one in made)
+            found = self._explicit[candidate.key] = [one.bound for one in made] if whole else []
+        return found
 
     def follower(self, judge: Judge | None = None) -> Follower:
         """A fresh follower for one entry point. ``judge`` says which instances are never launched."""
@@ -119,6 +133,7 @@ class Workbench:
         self._units: dict[str, Unit] = {}
         self._bindings: Bindings | None = None
         self.keep = keep
+        self._instantiated = False
         self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
         index.parameters = self._parameters
@@ -130,7 +145,11 @@ class Workbench:
             index.add_functions(made.path, made.functions)
 
     def add_instantiations(self) -> None:
-        """Enter explicit instantiations that macros make: only a list of all kernels asks for them."""
+        """Enter explicit instantiations that macros make, once: a list of all kernels asks for them, and a call of a
+        template whose definition its unit does not see."""
+        if self._instantiated:
+            return
+        self._instantiated = True
         unit = self.unit()
 
         def read() -> tuple[MadeFile, ...]:
@@ -162,7 +181,8 @@ class Workbench:
         """The tools for a build; the one that was asked for by default."""
         name = build or self.build
         if name not in self._units:
-            self._units[name] = Unit(self.index, self.files, self.builds, name, self._asked)
+            made = self._units[name] = Unit(self.index, self.files, self.builds, name, self._asked)
+            made.enter_instantiations = self.add_instantiations
         return self._units[name]
 
     def bindings(self) -> Bindings:

@@ -10,15 +10,16 @@ class FunctionRef:
     """A function as a registration names it.
 
     ``name`` is qualified as written, without ``&``, casts and wrappers; ``template`` the text of its template
-    arguments;
-    ``arity`` the parameter count where a cast gives it. ``lambda_span`` is set (and ``name`` is ``"lambda"``) where the
-    function is a lambda written in place: offsets of its text in the file.
+    arguments; ``arity`` the parameter count where a cast gives it. ``lambda_span`` is set (and ``name`` is
+    ``"lambda"``) where the function is a lambda written in place: offsets of its text in the file. ``owner`` is the
+    class of a member function, where template arguments are written for it.
     """
 
     name: str
     template: str | None = None
     arity: int | None = None
     lambda_span: tuple[int, int] | None = None
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

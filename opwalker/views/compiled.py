@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from opwalker.expand.resolve import Candidate
+from opwalker.expand.mentions import mentions
+from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import Function
 
@@ -72,6 +73,29 @@ class Compiled:
                     continue
                 if not self._wanted.isdisjoint(self._body_words(path, function)) and self.is_compiled(path, function):
                     yield candidate, unit
+
+    def variables(self) -> Iterator[tuple[Candidate, str, Context, str | None, str]]:
+        """The function templates that initialisers of variables name, outside of functions: ``(definition, unit,
+        context, class, arguments)``."""
+        unit = self._bench.unit()
+        names = self._index.names_of_kind("function")
+        for path, root in sorted(self._unit_of.items()):
+            if self._wanted.isdisjoint(self._file_words(path)):
+                continue
+            facts = self._index.facts(path)
+            for variable in facts.variables:
+                if not variable.value or self._wanted.isdisjoint(_WORD.findall(variable.value)):
+                    continue
+                terms = facts.conditions[variable.condition]
+                if terms and unit.resolver.holds(path, terms, variable.offset) is False:
+                    continue
+                text = unit.tools.expand(path, variable.value, variable.offset)
+                context = Context(path, root, variable.scope)
+                for name, _, given in mentions(text):
+                    if name.rsplit("::", 1)[-1] in names:
+                        written = ", ".join(text[a:b].strip() for a, b in given)
+                        for candidate in unit.resolver.function(name, context, None, kernel=False).candidates:
+                            yield candidate, root, context, name.rpartition("::")[0] or None, written
 
     def may_be_called(self, path: str, function: Function) -> bool:
         """Whether any other function or macro of the tree names a function."""

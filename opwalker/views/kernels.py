@@ -48,7 +48,7 @@ def list_kernels(
         gathered.settle()
     entries = []
     for path, function in _definitions(workbench):
-        key = (path, function.line)
+        key = (path, function.line, function.qualified_name)
         found = tuple(gathered.ops.get(key, ()))
         if only is not None and not found:
             continue
@@ -92,6 +92,10 @@ def _archs(workbench: Workbench, ways: Iterable[tuple[str, ...]]) -> tuple[str, 
     return in_order(out)
 
 
+#: A definition: its file, its line, and its name, since a macro may make several on one line.
+Key = tuple[str, int, str]
+
+
 class _Gathered:
     """What walks found of each kernel, by the place of its definition.
 
@@ -103,19 +107,19 @@ class _Gathered:
     def __init__(self, in_sight: Callable[[Launch], bool]) -> None:
         self._in_sight = in_sight
         self._waiting: list[Launch] = []
-        self.written_out: set[tuple[str, int]] = set()
-        self.ops: dict[tuple[str, int], dict[str, None]] = {}
-        self.instances: dict[tuple[str, int], set[str]] = {}
-        self.reasons: dict[tuple[str, int], str] = {}
-        self.axes: dict[tuple[str, int], JoinedAxes] = {}
-        self.units: dict[tuple[str, int], set[tuple[str, ...]]] = {}
+        self.written_out: set[Key] = set()
+        self.ops: dict[Key, dict[str, None]] = {}
+        self.instances: dict[Key, set[str]] = {}
+        self.reasons: dict[Key, str] = {}
+        self.axes: dict[Key, JoinedAxes] = {}
+        self.units: dict[Key, set[tuple[str, ...]]] = {}
 
     def add(self, op: str | None, launches: Iterable[Launch]) -> None:
         """Enter the launches of one implementation."""
         for launch in launches:
             if launch.kernel_at is None:
                 continue
-            key = (launch.kernel_at.file, launch.kernel_at.line)
+            key = (launch.kernel_at.file, launch.kernel_at.line, launch.kernel)
             if op is not None:
                 self.ops.setdefault(key, {})[op] = None
             if launch.instances != ("",) and not self._in_sight(launch):
@@ -126,13 +130,13 @@ class _Gathered:
     def settle(self) -> None:
         """Enter the launches that wait and whose kernels no line of the source instantiates explicitly."""
         for launch in self._waiting:
-            key = (launch.kernel_at.file, launch.kernel_at.line) if launch.kernel_at else ("", 0)
+            key = (launch.kernel_at.file, launch.kernel_at.line, launch.kernel) if launch.kernel_at else ("", 0, "")
             if key in self.written_out:
                 self.units.setdefault(key, set()).add((key[0],))
             else:
                 self._enter(key, launch)
 
-    def _enter(self, key: tuple[str, int], launch: Launch) -> None:
+    def _enter(self, key: Key, launch: Launch) -> None:
         self.instances.setdefault(key, set()).update(launch.instances)
         self.axes.setdefault(key, JoinedAxes()).add(launch.axes)
         self.units.setdefault(key, set()).add(tuple(step.file for step in launch.path))
@@ -154,7 +158,7 @@ def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered) -> 
     unit = workbench.unit()
     for made in explicit_instantiations(workbench.index, unit.resolver, unit.tools):
         function = made.candidate.function
-        key = (made.candidate.path, function.line)
+        key = (made.candidate.path, function.line, function.qualified_name)
         if "global" in function.flags:
             gathered.written_out.add(key)
             if made.reason is None:
@@ -179,9 +183,13 @@ def _add_unreached(workbench: Workbench, view: WalkView, gathered: _Gathered, co
         reach = unit.follower().follow(candidate, root)
         view.entered.update((path, f.offset) for path, f, _ in reach.functions)
         gathered.add(None, view.launches_of(reach))
+    for candidate, root, context, owner, written in compiled.variables():
+        reach = unit.follower().follow_named(candidate, root, context, owner, written)
+        view.entered.update((path, f.offset) for path, f, _ in reach.functions)
+        gathered.add(None, view.launches_of(reach))
     for path, function in _definitions(workbench):
         if function.template is None and compiled.is_compiled(path, function):
-            gathered.instances.setdefault((path, function.line), {""})
+            gathered.instances.setdefault((path, function.line, function.qualified_name), {""})
 
 
 def _mentioned_elsewhere(

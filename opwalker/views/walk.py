@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.resolve import Candidate
+from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.binding import Binding
 from opwalker.model.reach import KernelRef, LaunchSite, Reach
@@ -133,7 +133,7 @@ class WalkView:
             ]
         names = tuple(a.name for a in op.arguments)
         certainty = "proved" if len(hosts) == 1 else "possible"
-        return [self.implementation(unit, host, names, certainty, common, wrapper) for host in hosts]
+        return [self.implementation(unit, host, names, certainty, common, wrapper, binding) for host in hosts]
 
     def implementation(
         self,
@@ -143,10 +143,19 @@ class WalkView:
         certainty: str,
         common: dict,
         wrapper: Mapping[str, ShapeSource] = NO_WRAPPER,
+        binding: Binding | None = None,
     ) -> tuple[Implementation, list[Gap], Ownership]:
-        """A host function followed to its ends; ``common`` are the fields that its registration gives."""
+        """A host function followed to its ends; ``common`` are the fields that its registration gives, ``binding``
+        is where it is named with template arguments."""
         body = unit.bodies.of(host, host.path)
-        reach = unit.follower(Judge() if self._kernels else None).follow(host, host.path)
+        follower = unit.follower(Judge() if self._kernels else None)
+        if binding is not None and binding.function is not None and is_template(unit, host):
+            context = Context(binding.path, binding.path, binding.scope)
+            named = binding.function
+            owner = named.owner or named.name.rpartition("::")[0] or None
+            reach = follower.follow_named(host, host.path, context, owner, named.template)
+        else:
+            reach = follower.follow(host, host.path)
         if not self._hosts:
             return self._bare(Implementation(certainty=certainty, host=None, **common), reach)
         parameters = host_parameters(self._workbench, host, argument_names, wrapper)
@@ -312,3 +321,8 @@ def _gaps(reach: Reach) -> list[Gap]:
         text = f"no device work was found; not followed, as no body was found for it: {shown}{more}"
         gaps.append(Gap("unfollowed", Span(path, line, line), text))
     return gaps
+
+
+def is_template(unit: Unit, host: Candidate) -> bool:
+    """Whether a host function, or the class that it is a member of, has template parameters."""
+    return bool(host.function.template) or unit.homes.in_template(host)

@@ -252,7 +252,7 @@ FUNCTIONS = [
     ("&f<float, 3>", FunctionRef("f", "float, 3")),
     ("TORCH_FN((f<float, 2>))", FunctionRef("f", "float, 2")),
     ("&C::f", FunctionRef("C::f")),
-    ("&S<int>::f", FunctionRef("S::f")),
+    ("&S<int>::f", FunctionRef("S::f", owner="S<int>")),
     ("static_cast<at::Tensor (*)(at::Tensor, int64_t)>(&f)", FunctionRef("f", None, 2)),
     ("static_cast<void (*)()>(f)", FunctionRef("f", None, 0)),
     ("(void (*)(int)) &f", FunctionRef("f", None, 1)),

@@ -50,8 +50,8 @@ def test_what_is_compiled_besides(name: str) -> None:
 
 
 def test_a_template_that_may_be_called_leaves_its_kernel_open() -> None:
-    text = "template <int N> void may(float* a) { k<float, N><<<1, 1>>>(a); }\nusing F = void (*)(float*);\n"
-    text += "struct Entry { F f; };\nEntry pick(int n) { return Entry{may<3>}; }"
+    text = "template <typename T> void may(T* a) { k<T, 2><<<1, 1>>>(a); }\nusing F = void (*)(double*);\n"
+    text += "struct Entry { F f; };\nEntry pick(int n) { return Entry{may}; }"
     _, reasons = predicted(f"{KERNEL}{text}\n{OP}")
     assert "may" in reasons["k"]
 

@@ -1,0 +1,174 @@
+"""Template parameters of a function bound: from explicit arguments, from the types of what is passed, from defaults.
+
+In: a definition, and the place that names it. Out: terms by parameter name, None where one is not worked out, and why.
+Which of several definitions is meant is decided by ``expand/fitting.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from opwalker.expand.arity import is_pack
+from opwalker.expand.deduction import Mismatch, unify
+from opwalker.expand.environment import Environment, Tools
+from opwalker.expand.environment_templates import NoType
+from opwalker.expand.frames import Named
+from opwalker.expand.homes import Home
+from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.specialised import head_of
+from opwalker.expand.template_heads import TemplateParameter
+from opwalker.expand.terms import PackTerm, Term, TypeTerm, Unknown, flattened
+from opwalker.model.body import Span2
+from opwalker.model.cpp import Function
+
+
+class Binder:
+    """Binds template parameters, in one tree."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    def inside(self, candidate: Candidate, bound: dict[str, Term | None], owner: str | None = None) -> Environment:
+        """The environment of a function's own head."""
+        return head_of(self._tools, candidate, bound, owner)
+
+    def bind(
+        self,
+        candidate: Candidate,
+        parameters: tuple[TemplateParameter, ...],
+        environment: Environment,
+        given: tuple[Span2, ...],
+        passed: tuple[Span2, ...] | None,
+        home: Home | None = None,
+        named: tuple[Environment, Named] | None = None,
+    ) -> tuple[dict[str, Term | None], str | None]:
+        """Template parameters from explicit arguments, then deduced, then defaults: ``(bound, why not all)``. The
+        explicit ones stand where the function is ``named``, if that is another place. Raises Mismatch, NoType."""
+        held = dict(home.bound) if home is not None else {}
+        owner = home.type if home is not None else None
+        context = self.inside(candidate, {}).context
+        try:
+            there, texts = environment, tuple(environment.body.text(span) for span in given)
+            if named is not None:
+                there, one = named
+                texts = one.written or tuple(there.body.text(span) for span in given)
+            pieces = [piece for text in texts for piece in there.parts(text)]
+        except Unknown as unknown:
+            return {p.name or f"#{n}": None for n, p in enumerate(parameters)}, str(unknown)
+        bound, why = self.explicit(parameters, pieces, held, context)
+        if parameters and passed is not None:
+            self._deduce(candidate, parameters, environment, passed, bound, held, owner)
+        for number, parameter in enumerate(parameters):
+            key = parameter.name or f"#{number}"
+            if key in bound:
+                continue
+            if parameter.pack:
+                if why is None and not self._mentioned(candidate.function, parameter.name):
+                    bound[key] = PackTerm(())
+                    continue
+                bound[key] = None
+                why = why or f"the pack `{parameter.name}` of {candidate.function.name} is not deduced"
+            elif parameter.default is None:
+                bound[key] = None
+                name = f"`{parameter.name or '?'}` of {candidate.function.name}"
+                why = why or f"the template parameter {name} is neither given nor deduced"
+            else:
+                inside = self.inside(candidate, {**held, **bound}, owner)
+                try:
+                    bound[key] = inside._typed(
+                        inside.term(parameter.default, parameter), parameter, inside.bound, inside.context
+                    )
+                except NoType:
+                    raise
+                except Unknown as unknown:
+                    bound[key] = None
+                    why = why or str(unknown)
+        return bound, why
+
+    @staticmethod
+    def _mentioned(function: Function, name: str) -> bool:
+        return any(re.search(rf"\b{re.escape(name)}\b", p.type) for p in function.parameters)
+
+    @staticmethod
+    def explicit(
+        parameters: tuple[TemplateParameter, ...],
+        pieces: Sequence[tuple[str, Environment]],
+        held: dict[str, Term | None],
+        context: Context,
+    ) -> tuple[dict[str, Term | None], str | None]:
+        """What explicit template arguments bind, each a text with the environment that it is read in. Raises NoType."""
+        bound: dict[str, Term | None] = {}
+        why: str | None = None
+        for number, parameter in enumerate(parameters):
+            key = parameter.name or f"#{number}"
+            rest = pieces[number:] if parameter.pack else pieces[number : number + 1]
+            if not rest:
+                break
+            terms: list[Term] = []
+            for text, scope in rest:
+                try:
+                    term = scope.term(text, parameter)
+                    terms.append(scope._typed(term, parameter, {**held, **bound}, context))
+                except NoType:
+                    raise
+                except Unknown as unknown:
+                    why = why or str(unknown)
+                    terms = []
+                    break
+            if parameter.pack:
+                bound[key] = PackTerm(tuple(flattened(terms))) if len(terms) >= len(rest) else None
+                break
+            bound[key] = terms[0] if terms else None
+        return bound, why
+
+    def _deduce(
+        self, candidate: Candidate, parameters, environment: Environment, passed, bound: dict, held: dict, owner
+    ) -> None:
+        """Adds to ``bound`` what the types of the arguments fix. Raises Mismatch."""
+        function = candidate.function
+        packs = {p.name for p in parameters if p.pack}
+        missing = {p.name for p in parameters if p.name and (p.name not in bound or p.name in packs)}
+        explicit = {n for n in bound if n not in missing}
+        inside = self.inside(candidate, {**held, **{n: bound[n] for n in explicit}}, owner)
+        found: dict[str, Term] = {}
+        for number, parameter in enumerate(function.parameters):
+            text = parameter.type
+            if not any(re.search(rf"\b{re.escape(name)}\b", text) for name in missing):
+                continue
+            if is_pack(parameter):
+                self._deduce_pack(text.replace("...", "").strip(), environment, passed[number:], missing, found)
+                break
+            if number >= len(passed):
+                break
+            try:
+                actual = environment.type_of(environment.body.text(passed[number])).text
+            except Unknown:
+                continue
+            self._one(text, actual, missing, found, inside)
+        for name, term in found.items():
+            bound.setdefault(name, term)
+
+    @staticmethod
+    def _one(pattern: str, actual: str, missing: set[str], found: dict[str, Term], inside: Environment) -> None:
+        for name, term in unify(pattern, actual, missing, lambda t: inside.type(t).text).items():
+            held = found.setdefault(name, term)
+            if held != term and type(held) is type(term) and isinstance(term, TypeTerm):
+                raise Mismatch
+
+    def _deduce_pack(self, pattern: str, environment: Environment, spans, missing, found: dict) -> None:
+        each: dict[str, list[Term]] = {n: [] for n in missing if re.search(rf"\b{re.escape(n)}\b", pattern)}
+        for span in spans:
+            text = environment.body.text(span)
+            scopes = [(text, environment)]
+            try:
+                if text.endswith("..."):
+                    scopes = [(text[:-3].strip(), scope) for scope in environment.spread(text[:-3])]
+                for piece, scope in scopes:
+                    one = unify(pattern, scope.type_of(piece).text, set(each))
+                    for name, listed in each.items():
+                        listed.append(one[name])
+            except (Unknown, KeyError):
+                return
+        for name, listed in each.items():
+            found.setdefault(name, PackTerm(tuple(listed)))

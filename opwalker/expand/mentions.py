@@ -1,0 +1,26 @@
+"""Names with template arguments that a text mentions without calling them: ``return f<3>;``, ``&g<float>``.
+
+In: a text. Out: names, places and the spans of their arguments. Whether a name is a function's is not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.facts.cpp_brackets import match_angle, split_commas
+from opwalker.model.body import Span2
+
+_WITH_ARGUMENTS = re.compile(r"(?<![\w.>:])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*<(?![<=])")
+_ENDS = re.compile(r"\s*(?:[,;)}\]]|:(?!:)|\Z)")
+
+
+def mentions(text: str) -> list[tuple[str, int, tuple[Span2, ...]]]:
+    """The names with template arguments in a text that are neither called nor qualify another name: ``(name, offset,
+    spans of the arguments)``."""
+    out: list[tuple[str, int, tuple[Span2, ...]]] = []
+    for match in _WITH_ARGUMENTS.finditer(text):
+        close = match_angle(text, match.end() - 1)
+        if close > 0 and _ENDS.match(text, close):
+            name = "".join(match.group()[:-1].replace("template ", "").split())
+            out.append((name, match.start(), tuple(split_commas(text, match.end(), close - 1))))
+    return out
