@@ -373,8 +373,11 @@ class Declarations:
 
     def _function(self, text, start, parsed: FunctionHead, scope, class_name, body_start, body_end) -> Function | None:
         offset = start + parsed.name_offset
-        if not self._new(offset, "function"):
+        listed = text[start + parsed.parameters_start : start + parsed.parameters_end]
+        # One name may have several lists of parameters behind it, each in a branch of its own.
+        if not self._new(offset, f"function {' '.join(listed.split())}"):
             return None
+        condition = self._conditionals.of_selected(text, offset, body_start or start + parsed.parameters_end)
         entry = function_entry(
             self._blanked,
             text,
@@ -383,7 +386,7 @@ class Declarations:
             scope,
             class_name is not None,
             (body_start, body_end),
-            self._conditionals.at(offset),
+            condition,
             self.c_linkage,
         )
         self.functions.append(entry)

@@ -116,11 +116,13 @@ class _Reader:
 
     def read(self) -> None:
         exclusive = self._exclusive(self._conditionals.groups)
+        self._conditionals.apart = frozenset(g.start for g in exclusive)
         self._text = self._select(exclusive, 0)
         self._scope(0, len(self._text), (), None, 0)
         split = [g for g in self._conditionals.groups if g.start in self._split and g not in exclusive]
         if split:
             exclusive = sorted(exclusive + split, key=lambda g: g.start)
+            self._conditionals.apart = frozenset(g.start for g in exclusive)
             self._declarations.forget()
             self._text = self._select(exclusive, 0)
             self._scope(0, len(self._text), (), None, 0)
@@ -324,10 +326,18 @@ class _Reader:
         """Remember conditionals with several branches that lie inside one declaration's head."""
         line_start = self._text.rfind("\n", 0, start) + 1
         for group in self._groups_between(start, stop):
-            if len(group.branches) > 1 and group.start >= line_start:
+            if len(group.branches) == 1 and group.end <= stop and self._holds_parameters(group, start):
+                self._split.add(group.start)
+            elif len(group.branches) > 1 and group.start >= line_start:
                 within = group.end <= stop and self._holds_heads(group)
                 if within or self._text[start : group.start].strip():
                     self._split.add(group.start)
+
+    def _holds_parameters(self, group: Group, start: int) -> bool:
+        """Whether the one branch of a group holds some of the parameters of a declaration that begins at ``start``."""
+        branch = group.branches[0]
+        before, inside = self._text[start : group.start], self._text[branch.start : branch.end]
+        return "," in inside and before.count("(") > before.count(")") and inside.count("(") == inside.count(")")
 
     def _holds_heads(self, group: Group) -> bool:
         """Whether several branches of a group that a declaration begins with each hold a head of their own."""

@@ -7,7 +7,7 @@ and the conditional branches. No declaration is understood here.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 # Every alternative begins with a character of its own: the engine then skips from one such character to the next.
@@ -168,6 +168,8 @@ class Conditionals:
         self._ids: dict[tuple[str, ...], int] = {(): 0}
         self.groups: list[Group] = []
         self.problems: list[tuple[str, int]] = []
+        #: Where the groups start whose branches are read one at a time.
+        self.apart: frozenset[int] = frozenset()
         #: Whether anything stands under more conditions than are kept.
         self.deep = False
         self._changes: list[int] = [0]
@@ -191,6 +193,27 @@ class Conditionals:
     def at(self, offset: int) -> int:
         """The id of the condition that an offset stands under."""
         return self._change_ids[bisect_right(self._changes, offset) - 1]
+
+    def of_selected(self, text: str, start: int, end: int) -> int:
+        """The id of the condition that a declaration stands under which is read from ``text``, a selection of branches:
+        that of its start, and those of the branches in ``[start, end)`` that are read apart from others."""
+        number = bisect_left(self.groups, start, key=lambda group: group.start)
+        terms = self.conditions[self.at(start)]
+        outer = terms
+        while number < len(self.groups) and self.groups[number].start < end:
+            group = self.groups[number]
+            number += 1
+            if group.start not in self.apart:
+                continue
+            shown = [b for b in group.branches if not text[b.start : b.end].isspace()]
+            if shown:
+                own = self.conditions[shown[0].condition]
+            else:
+                own = self.conditions[group.branches[-1].condition]
+                own = (*own[:-1], _negated(own[-1])) if own else ()
+            if own[: len(outer)] == outer:
+                terms = (*terms, *own[len(outer) :])
+        return self._id(self._cut(tuple(dict.fromkeys(terms)))) if terms != outer else self.at(start)
 
     def _mark(self, offset: int, condition: int) -> None:
         self._changes.append(offset)

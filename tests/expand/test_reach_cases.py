@@ -206,3 +206,15 @@ def test_a_grid_is_that_of_its_braces():
 def test_an_assignment_is_to_the_variable_of_its_braces():
     text = "cudaLaunchConfig_t c;\nc.gridDim = 1;\nc.blockDim = 2;\n{ cudaLaunchConfig_t c;\nc.gridDim = 9; }\ncudaLaunchKernelEx(&c, k, a);"
     assert configuration(only(reach(text)))[:2] == ("1", "2")
+
+
+@pytest.mark.parametrize(("asked", "wanted"), [((), ["k1"]), ((("R", None),), ["k2"])])
+def test_the_parameter_list_of_the_build_decides(asked, wanted):
+    text = (
+        "void go(int* a,\n#ifndef R\n  int n) {\n#else\n  int n, int m) {\n#endif\n"
+        "#ifndef R\n  k1<<<1, 1>>>(a);\n#else\n  k2<<<1, 1>>>(a);\n#endif\n}\n"
+        "void h(int* a) {\n#ifndef R\n  go(a, 1);\n#else\n  go(a, 1, 2);\n#endif\n}\n"
+    )
+    made = follow(tree({"a.cu": HEAD + ("#undef R\n" if not asked else "") + text}, asked=asked), "a.cu", "h")
+    assert [k.name for site in made.launches for k in site.kernels] == wanted
+    assert made.unfollowed == ()

@@ -77,12 +77,29 @@ def test_an_attribute_that_stands_under_a_condition() -> None:
     assert function(facts, "k").condition == 0
 
 
-def test_directives_in_a_parameter_list() -> None:
-    text = "void f(\n  int a,\n#if defined(A) && \\\n   defined(B)\n  int b,\n#endif\n  int c) {\n}"
+LISTS = [
+    (
+        "void f(\n  int a,\n#if defined(A) && \\\n   defined(B)\n  int b,\n#endif\n  int c) {\n}",
+        [("defined(A) && defined(B)", "a b c"), ("!(defined(A) && defined(B))", "a c")],
+    ),
+    ("void f(int a\n#ifdef A\n  , int b\n#endif\n) {\n}", [("defined(A)", "a b"), ("!defined(A)", "a")]),
+    ("void f(\n#ifdef A\n  int a\n#else\n  float b\n#endif\n) {\n}", [("defined(A)", "a"), ("!defined(A)", "b")]),
+    (
+        "void f(int a,\n#ifndef A\n  int b) {\n#else\n  int c, int d) {\n#endif\n  g();\n}",
+        [("!defined(A)", "a b"), ("defined(A)", "a c d")],
+    ),
+    ("void f(int a,\n#ifdef A\n  int b,\n#endif\n  int c);", [("defined(A)", "a b c"), ("!defined(A)", "a c")]),
+    ("#ifdef A\n__global__\n#endif\nvoid f(int a) {\n}", [("", "a")]),
+    ("void f(int a)\n#ifdef A\n noexcept\n#endif\n{\n}", [("", "a")]),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), LISTS)
+def test_directives_in_a_parameter_list(text: str, wanted: list[tuple[str, str]]) -> None:
     facts = scan_text(text + LATER)
-    found = function(facts, "f")
-    assert [p.name for p in found.parameters] == ["a", "b", "c"]
-    assert (found.line, found.end_line) == (1, 8)
+    found = [f for f in facts.functions if f.name == "f"]
+    assert [(" ".join(facts.conditions[f.condition]), " ".join(p.name for p in f.parameters)) for f in found] == wanted
+    assert "later" in functions(facts)
 
 
 BODIES = [
