@@ -5,7 +5,7 @@ from fp8 import LARGEST, limited
 
 from opwalker.views.verify.contract import TensorArgument, Tolerance, case
 
-NAMES = ("_C::dynamic_per_token_scaled_fp8_quant", "sgl_kernel::sgl_per_token_quant_fp8")
+NAMES = ("_C::dynamic_per_token_scaled_fp8_quant",)
 
 ROWS = "the last dimension contiguous, rows anywhere"
 ARGUMENTS = {
