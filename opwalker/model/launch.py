@@ -56,7 +56,7 @@ class Branching:
 @dataclass(frozen=True, slots=True)
 class Dispatch:
     """A dispatch macro in use: where, on which run-time value, what name each branch binds and to which values.
-    ``axes``, ``rows`` and ``fails`` tell the branches apart."""
+    ``axes``, ``rows`` and ``fails`` tell the branches apart; ``on_value`` is what a local ``on`` holds."""
 
     macro: str
     file: str
@@ -68,6 +68,7 @@ class Dispatch:
     axes: tuple[DispatchAxis, ...] = ()
     rows: tuple[DispatchRow, ...] = ()
     fails: tuple[DispatchFailure, ...] = ()
+    on_value: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

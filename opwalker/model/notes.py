@@ -32,9 +32,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """A list of statements in reading order."""
+    """A list of statements in reading order. ``fold`` is what is shown of a list that a reader opens when it is wanted;
+    empty for one that is always shown."""
 
     items: tuple[Statement, ...]
+    fold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under a head."""
+    """Rows of cells under a head; ``fold`` as for statements."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    fold: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,17 @@ def _dispatch(body: Body, entry: Expansion, blocks: list[Block], others: tuple[i
         axes_of(body, entry, names, leaves),
         rows_of(body, entry, leaves),
         failures(body, entry, others),
+        _held(body, tested, blocks),
     )
+
+
+def _held(body: Body, tested: str, blocks: list[Block]) -> str | None:
+    """What the local holds that is tested, where it is one and has one value."""
+    start = min(block.start for block in blocks)
+    found = [local for local in body.locals.get(tested, ()) if local.end <= start]
+    if len(found) != 1 or found[0].value is None or any(one.target == tested for one in body.accesses.changes):
+        return None
+    return body.written(found[0].value)
 
 
 def _tested(body: Body, entry: Expansion, blocks: list[Block]) -> str | None:

@@ -52,7 +52,8 @@ class WorkReader:
             inner = self._values.calls.of_lambda(held, call, self._reader)
             own = [loop for loop in body.accesses.loops if held.body[0] <= loop.start < held.body[1]]
             loops += [f for loop in own for f in self._loop(inner, loop, call.simple, body.use_line(call.start))]
-        facts = [*self._blocks(named, loops), *self._threads(named), *loops]
+        threads = list(self._threads(named))
+        facts = [*self._blocks(named, loops), *threads, *self._leaves(threads), *loops]
         facts += self._helpers(self._reader, None, None)
         out: dict[tuple, WorkFact] = {}
         for fact in facts:
@@ -163,6 +164,24 @@ class WorkReader:
                     if small == own.poly and not self._world.moves(big):
                         return _bare(shown(big))
         return None
+
+    def _leaves(self, threads: list[WorkFact]) -> Iterator[WorkFact]:
+        """``if (slot < 0) return;`` of the kernel's own scope, where no range of threads says it already."""
+        body = self._reader.body
+        text = body.expanded.text
+        told = {fact.index for fact in threads if fact.extent}
+        for leave in body.accesses.leaves:
+            taken = re.sub(r"\s", "", text[leave.condition[1] + 1 : leave.start])
+            if leave.kind != "return" or taken not in ("return;", "{return;}") or "{" in text[: leave.until[0]]:
+                continue
+            condition = body.written(leave.condition)
+            names = re.findall(r"[A-Za-z_]\w*", condition)
+            if told.intersection(names):
+                continue
+            local = next((f for f in body.facts.locals if f.name in names and f.value and f.end <= leave.start), None)
+            made = f", with {local.name} = {body.written(local.value)}" if local and local.value else ""
+            line = body.use_line(leave.condition[0])
+            yield WorkFact("thread", f"nothing more is done where {condition}{made}", line, None, condition)
 
     def _extent(self, name: str) -> str | None:
         found = self._values.passed.extents.get(name)

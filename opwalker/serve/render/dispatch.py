@@ -22,7 +22,8 @@ def dispatch_step(use: Dispatch, told: bool = False) -> Step:
     if len(use.axes) > 1:
         groups.append(Group("on", tuple(_axis(one.on, one.tests, one.binds) for one in use.axes)))
     elif use.on:
-        groups.append(Group("on", (Row((((use.on, ""),),)),)))
+        held: Spans = (("= ", "quiet"), (use.on_value, "")) if use.on_value else ()
+        groups.append(Group("on", (Row((((use.on, ""),), held) if held else (((use.on, ""),),)),)))
     if use.binds:
         groups.append(Group("binds", (Row((((use.binds, "name"),),)),)))
     if (len(use.axes) > 1 or "," in (use.binds or "")) and use.rows:

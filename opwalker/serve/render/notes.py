@@ -6,6 +6,7 @@ in ``grammars/notes/``; a reader's own text, kept from the page that stands ther
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -85,9 +86,14 @@ def _environment(permalink: str | None) -> Environment:
     )
     environment.filters.update(
         text=text_of, runs=runs_of, statements=statements, cell=cell, fenced=fenced, mermaid=mermaid, figure=figure,
-        kind=lambda block: type(block).__name__, tablesafe=tablesafe, url=quote,
+        kind=lambda block: type(block).__name__, tablesafe=tablesafe, url=quote, html=_html,
     )  # fmt: skip
     return environment
+
+
+def _html(text: str) -> str:
+    """Plain text within an HTML element, of which no character is markup."""
+    return "".join(f"&#{ord(char)};" if char in "\\`*_[]|~" else char for char in html.escape(" ".join(text.split())))
 
 
 def text_of(text: str) -> str:

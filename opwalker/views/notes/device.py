@@ -1,120 +1,127 @@
-"""The kernels of a note: parameters, shared memory, barriers, what is cut at compile time.
+"""The kernels of a note: what a block and a thread handle, what they share, what is cut at compile time, whom they
+call.
 
-In: one implementation. Out: a section a kernel.
+In: one implementation, and the synchronisation points, which are told in a section of their own. Out: a section a
+kernel.
 """
 
 from __future__ import annotations
 
-from opwalker.model.layout import LayoutFact
+import re
+from collections.abc import Iterable, Iterator
+
+from opwalker.model.kernel import WorkFact
 from opwalker.model.notes import Block, Cell, NoteSection, Statement, Statements, Table
-from opwalker.model.walk import Implementation, Kernel, Span
-from opwalker.views.notes.words import cell, code, codes, line, statement
+from opwalker.model.walk import Implementation, Kernel, Span, SyncPoint
+from opwalker.views.notes.addresses import address_statements
+from opwalker.views.notes.words import cell, code, codes, count, line, marked, sentence, statement
 
 
-def kernel_sections(chosen: Implementation) -> tuple[NoteSection, ...]:
+def kernel_sections(chosen: Implementation, points: Iterable[SyncPoint] = ()) -> tuple[NoteSection, ...]:
     """Each kernel once, in the order of the launches."""
-    return tuple(_kernel(number, kernel) for number, kernel in enumerate(chosen.kernels, start=1))
+    told = {(point.file, point.line) for point in points}
+    told |= {(point.at.file, point.at.line) for point in points if point.at}
+    return tuple(_kernel(number, kernel, told) for number, kernel in enumerate(chosen.kernels, start=1))
 
 
-def _kernel(number: int, kernel: Kernel) -> NoteSection:
+def _kernel(number: int, kernel: Kernel, told: set[tuple[str, int]]) -> NoteSection:
     at = Span(kernel.file, kernel.line, kernel.end_line)
-    blocks: list[Block] = [Statements((statement("Defined here.", at=[at]), *_facts(kernel)))]
+    condition = (", under ", code(f"#if {kernel.condition}")) if kernel.condition else ()
+    template = (" It is a template over ", codes(kernel.template_parameters), ".") if kernel.template_parameters else ()
+    head = statement("Defined here", *condition, ".", *template, at=[at])
+    blocks: list[Block] = [Statements((head, *_facts(kernel, told)))]
     if kernel.parameters:
-        rows = tuple(
-            (
-                Cell(code(one.name)),
-                Cell(code(one.type)),
-                Cell(code(one.shape_text), one.shape_span) if one.shape_text else cell(""),
-            )
-            for one in kernel.parameters
-        )
-        blocks.append(Table(("Parameter", "type", "documented shape"), rows))
+        blocks.append(_parameters(kernel))
     if kernel.layouts:
-        blocks.append(Statements(tuple(_layout(fact) for fact in kernel.layouts)))
-    return NoteSection(f"kernel-{number}", f"Kernel {kernel.name}", tuple(blocks))
+        blocks.append(Statements(tuple(address_statements(kernel.layouts))))
+    word = "Kernel" if kernel.kind == "kernel" else "Device function"
+    return NoteSection(f"kernel-{number}", f"{word} {kernel.name}", tuple(blocks))
 
 
-def _facts(kernel: Kernel) -> list[Statement]:
-    out = [
-        statement(f"{fact.says[0].upper()}{fact.says[1:]}.", at=[line(kernel.file, fact.line)]) for fact in kernel.work
-    ]
-    if kernel.template_parameters:
-        out.append(statement("Template parameters: ", codes(kernel.template_parameters), "."))
+def _parameters(kernel: Kernel) -> Table:
+    documented = any(one.shape_text for one in kernel.parameters)
+    rows = []
+    for one in kernel.parameters:
+        shape = Cell(code(one.shape_text), one.shape_span) if one.shape_text else cell("")
+        rows.append((Cell(code(one.name)), Cell(code(one.type)), *((shape,) if documented else ())))
+    return Table(("Parameter", "type", *(("documented shape",) if documented else ())), tuple(rows))
+
+
+def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
+    yield from (_work(kernel, fact) for fact in kernel.work)
     if kernel.launch_bounds:
-        out.append(statement("Launch bounds ", code(kernel.launch_bounds), "."))
+        yield statement("Launch bounds ", code(kernel.launch_bounds), ".")
     for held in kernel.shared:
-        size = ", as much as the launch gives" if held.dynamic else f", {held.size} bytes" if held.size else ""
-        out.append(
-            statement("Shared: ", code(f"{held.type} {held.name}"), size, ".", at=[line(kernel.file, held.line)])
+        size = (", as much as the launch gives",) if held.dynamic else ()
+        if not held.dynamic and held.size:
+            size = (", ", code(held.size) if not held.size.isdigit() else held.size, " bytes")
+        yield statement(
+            "Shared memory: ", code(f"{held.type} {held.name}"), *size, ".", at=[line(kernel.file, held.line)]
         )
     if kernel.shared_memory and not kernel.shared:
-        out.append(statement("Shared memory: ", codes(kernel.shared_memory), "."))
+        yield statement("Shared memory: ", codes(kernel.shared_memory), ".")
+    cuts: dict[str, list[Span]] = {}
     for cut in kernel.if_constexpr:
-        out.append(statement("Cut at compile time by ", code(cut.condition), ".", at=[line(kernel.file, cut.line)]))
-    for barrier in kernel.barriers:
-        out.append(statement("Barrier ", code(barrier.call), ".", at=[line(kernel.file, barrier.line)]))
+        cuts.setdefault(cut.condition, []).append(line(kernel.file, cut.line))
+    for condition, at in cuts.items():
+        yield statement("Cut at compile time by ", code(condition), ".", at=at)
+    yield from _waits(kernel, told)
     for found in kernel.reductions:
         at = [line(kernel.file, found.line), *([found.at] if found.at else [])]
-        out.append(statement(f"Reduction over a {found.over}: ", code(found.text), f", {found.how}.", at=at))
-    out += [statement("Atomic ", code(fact.text), ".", at=[line(kernel.file, fact.line)]) for fact in kernel.atomics]
-    out += _assembly(kernel)
-    for wide in kernel.vectors:
-        size = f", {wide.size} bytes an access" if wide.size else ""
-        out.append(statement("Wide access through ", code(wide.type), size, ".", at=[line(kernel.file, wide.line)]))
+        yield statement(f"Reduction over a {found.over}: ", code(found.text), ", by ", marked(found.how), ".", at=at)
+    for fact in kernel.atomics:
+        yield statement("Atomic ", code(fact.text), ".", at=[line(kernel.file, fact.line)])
+    yield from _assembly(kernel, told)
+    wide: dict[tuple[str, str], list[Span]] = {}
+    for one in kernel.vectors:
+        wide.setdefault((one.type, one.size or ""), []).append(line(kernel.file, one.line))
+    for (kind, size), at in wide.items():
+        moved = (", ", size if size.isdigit() else code(size), " bytes an access") if size else ()
+        yield statement("Wide access through ", code(kind), *moved, ".", at=at)
+    calls: dict[str, list[Span]] = {}
     for call in kernel.calls:
-        out.append(statement("Calls ", code(call.name), ".", at=[line(kernel.file, call.line), call.at]))
+        calls.setdefault(call.name, []).extend((line(kernel.file, call.line), call.at))
+    for name, at in calls.items():
+        yield statement("Calls ", code(name), ".", at=at)
     if kernel.device_functions and not kernel.calls:
-        out.append(statement("Calls ", codes(kernel.device_functions), "."))
-    return out
+        yield statement("Calls ", codes(kernel.device_functions), ".")
 
 
-def _begun(text: str) -> str:
-    """A sentence's beginning: a name of the source keeps its letters."""
-    return text[0].upper() + text[1:] if text.startswith(("one ", "the ", "blocks ")) else text
+def _work(kernel: Kernel, fact: WorkFact) -> Statement:
+    """What a block or thread handles; ``x is EXPRESSION, if CONDITION`` has both sides as code."""
+    at = [line(kernel.file, fact.line)]
+    made = re.fullmatch(r"(\w+) is ([^,]*?)(?:, if (.*))?", fact.says)
+    if made and made[1] == fact.index and not made[2].startswith("the "):
+        under = (", where ", code(made[3])) if made[3] else ()
+        return statement(code(made[1]), " is ", code(made[2]), *under, ".", at=at)
+    held = re.fullmatch(r"(nothing more is done where .*?), with (\w+) = (.*)", fact.says)
+    if held and fact.value:
+        with_value = (", with ", code(held[2]), " = ", code(held[3]))
+        return statement(sentence("nothing more is done where ", code(fact.value), *with_value), at=at)
+    names = [fact.extent, fact.value, fact.index, *(one.name for one in kernel.parameters)]
+    return statement(sentence(marked(fact.says, names)), at=at)
 
 
-def _assembly(kernel: Kernel) -> list[Statement]:
-    """Each instruction in words, at its place."""
+def _waits(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
+    """Barriers: counted where the section on synchronisation tells them, otherwise each."""
+    elsewhere = [one for one in kernel.barriers if (kernel.file, one.line) in told]
+    if elsewhere:
+        at = [line(kernel.file, one.line) for one in elsewhere]
+        yield statement(f"{count(len(elsewhere), 'barrier')}, told under Synchronisation points.", at=at[:4])
+    for one in kernel.barriers:
+        if one not in elsewhere:
+            yield statement("Barrier ", code(one.call), ".", at=[line(kernel.file, one.line)])
+
+
+def _assembly(kernel: Kernel, told: set[tuple[str, int]]) -> list[Statement]:
+    """Each instruction in words, at its place; those that synchronise are told with that."""
     out: dict[Statement, None] = {}
     for fact in kernel.assembly:
+        if (fact.file, fact.line) in told:
+            continue
         under = (", under ", code(f"#if {fact.condition}")) if fact.condition else ()
         for one in fact.instructions:
             means = f", {one.means}" if one.means else ""
             said = statement("Inline assembly ", code(one.text), means, *under, ".", at=[line(fact.file, fact.line)])
             out[said] = None
     return list(out)
-
-
-def _layout(fact: LayoutFact) -> Statement:
-    """Whether the index that a kernel computes is that of the documented shape."""
-    below = []
-    if fact.coordinates:
-        index = ", ".join(f"{part.dim}: {part.value}" for part in fact.coordinates)
-        below.append(statement("By dimension: ", code(index), "."))
-    if fact.computed:
-        below.append(statement("The index is ", code(fact.computed), "."))
-    below += [statement("Given that ", code(text), ".") for text in fact.given]
-    below += [statement(f"Requires that {text}.") for text in fact.requires]
-    if fact.under:
-        below.append(statement("In the branch ", code(fact.under), "."))
-    said = {
-        "equal": " is addressed as its documented shape ",
-        "equal_with_strides": " is addressed as its documented shape, with strides that the host passes: ",
-        "differs": " is not addressed as its documented shape ",
-        "not_decided": ": not decided whether it is addressed as its documented shape ",
-    }[fact.verdict]
-    reason = f": {fact.reason}" if fact.reason else ""
-    at = [line(fact.file, fact.line), fact.documented_at]
-    inside = (" in ", code(fact.through)) if fact.through else ()
-    return statement(
-        code(fact.parameter),
-        f" ({fact.access}",
-        *inside,
-        ")",
-        said,
-        code(fact.documented),
-        reason,
-        ".",
-        at=at,
-        below=below,
-    )

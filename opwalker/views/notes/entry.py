@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opwalker.model.notes import Block, Cell, Code, NoteSection, Statement, Statements, Table, Text
-from opwalker.model.walk import Implementation, Op, ParameterFact, PythonRef, Span, Walk
+from opwalker.model.walk import Implementation, Op, PythonRef, Span, Walk
 from opwalker.views.notes.words import cell, code, codes, count, line, say, statement
+
+#: More callers than this are told apart: the calls of the op itself, and those further out.
+_CALLERS = 12
+_HEAD = ("Caller", "calls", "at")
 
 
 def entry_section(walk: Walk) -> NoteSection:
@@ -21,14 +25,24 @@ def entry_section(walk: Walk) -> NoteSection:
         if entry is None:
             return NoteSection("entry", "Entry point")
         at = Span(entry.file, entry.line, entry.end_line)
-        return NoteSection(
-            "entry", "Entry point", (Statements((statement(f"A {entry.kind} of this source.", at=[at]),)),)
-        )
+        own: list[Block] = [Statements((statement(f"A {entry.kind} of this source.", at=[at]),))]
+        host = next((one.host for one in walk.implementations if one.host and one.host.name == entry.name), None)
+        if host and host.parameters:
+            rows = tuple((Cell(code(one.name)), Cell(code(one.type))) for one in host.parameters)
+            own.append(Table(("Parameter", "type"), rows))
+        return NoteSection("entry", "Entry point", tuple(own))
     callers = sorted(walk.python, key=lambda ref: -ref.depth)
-    if callers:
-        rows = tuple(_caller(ref) for ref in callers)
-        blocks.append(Table(("Caller", "calls", "at"), rows))
-        lead: Text = say("The outermost callers stand first, the call of the op itself last.")
+    if len(callers) > _CALLERS:
+        outer = [ref for ref in callers if ref.depth]
+        direct = [ref for ref in callers if not ref.depth]
+        if outer:
+            blocks.append(Table(_HEAD, tuple(_caller(ref) for ref in outer), f"{len(outer)} calls further out"))
+        fold = f"{len(direct)} calls of the op itself" if len(direct) > _CALLERS else ""
+        blocks.append(Table(_HEAD, tuple(_caller(ref) for ref in direct), fold))
+        lead: Text = say("What calls the op itself; who calls that is folded above it.")
+    elif callers:
+        blocks.append(Table(_HEAD, tuple(_caller(ref) for ref in callers)))
+        lead = say("The outermost callers stand first, the call of the op itself last.")
     else:
         lead = say("No call from Python was found in this source.")
     return NoteSection("entry", "Entry point", tuple(blocks), lead)
@@ -44,7 +58,7 @@ def _place(file: str, number: int) -> Cell:
 
 
 def contract_section(op: Op, chosen: Implementation | None) -> NoteSection:
-    """The schema, argument by argument, with the C++ parameter and documented shape at the same place."""
+    """The schema, argument by argument, with the C++ parameter at the same place."""
     blocks: list[Block] = []
     if op.schema:
         blocks.append(Code(op.schema, "text"))
@@ -62,11 +76,11 @@ def contract_section(op: Op, chosen: Implementation | None) -> NoteSection:
                     Cell(code(argument.name)),
                     Cell(code(argument.type)),
                     cell("written" if argument.mutated else "read"),
-                    _shape(parameter),
+                    Cell(code(parameter.type)) if parameter else cell(""),
                     cell(_details(argument.optional, argument.default, argument.kwarg_only)),
                 )
             )
-        blocks.append(Table(("Argument", "type", "use", "documented shape", "details"), tuple(rows)))
+        blocks.append(Table(("Argument", "type", "use", "in C++", "details"), tuple(rows)))
     return NoteSection("contract", "Definition and schema", tuple(blocks))
 
 
@@ -95,15 +109,16 @@ def _contract(op: Op) -> list[Statement]:
     for ref in op.fake:
         name = (code(ref.function), " ") if ref.function else ()
         out.append(statement("Fake implementation ", *name, "for tracing.", at=[line(ref.file, ref.line)]))
-    if not op.fake and op.kind == "torch_library":
-        out.append(statement("No fake implementation was found: `torch.compile` cannot trace through it here."))
+    if not op.fake and op.kind == "torch_library" and not any((impl.key or "").startswith("Comp") for impl in op.impls):
+        out.append(_no_fake(bool(mutated) and not op.returns))
     return out
 
 
-def _shape(parameter: ParameterFact | None) -> Cell:
-    if parameter is None or not parameter.shape_text:
-        return cell("")
-    return Cell(code(parameter.shape_text), parameter.shape_span)
+def _no_fake(trivial: bool) -> Statement:
+    """What it means that no fake implementation is there: torch makes one of its own where nothing is returned."""
+    if trivial:
+        return statement("No fake implementation was found; as it only writes arguments, torch traces it without one.")
+    return statement("No fake implementation was found: `torch.compile` cannot trace through it here.")
 
 
 def _details(optional: bool, default: str | None, kwarg_only: bool) -> str:
@@ -133,8 +148,17 @@ def summary(walk: Walk, chosen: Implementation | None) -> Text:
         elif chosen.terminals:
             ends = list(dict.fromkeys(f"`{end.name}`" for end in chosen.terminals))
             parts.append(f"ends in {_and(ends[:3])}" + (" and others" if len(ends) > 3 else ""))
+    if op is None and walk.outline and chosen is None:
+        kinds: dict[str, int] = {}
+        for item in walk.outline:
+            kinds[item.kind] = kinds.get(item.kind, 0) + 1
+        parts.append("holds " + _and([_many(number, kind) for kind, number in kinds.items()]))
     said = "; ".join(parts) or "nothing was found behind it"
     return say(f"{said[0].upper()}{said[1:]}.")
+
+
+def _many(number: int, kind: str) -> str:
+    return count(number, kind) if number == 1 or not kind.endswith("s") else f"{number:,} {kind}es"
 
 
 def _and(words: Sequence[str]) -> str:

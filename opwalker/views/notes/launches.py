@@ -1,7 +1,6 @@
-"""Launches that read alike, told once: the same kernel at the same place with other template arguments.
+"""Launches that read alike, told once: the same kernel with the same configuration and other template arguments.
 
-In: the launches of an implementation. Out: groups, in source order; the switch that a macro makes of one launch is one
-group of many uses.
+In: the launches of an implementation. Out: groups, in source order.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from opwalker.model.walk import Launch, Span
 
 @dataclass(frozen=True, slots=True)
 class LaunchGroup:
-    """Launches of one kernel, in the same text: ``first`` speaks for all of what they share."""
+    """Launches of one kernel with one configuration: ``first`` speaks for all of what they share."""
 
     first: Launch
     launches: tuple[Launch, ...]
@@ -46,7 +45,14 @@ def launch_groups(launches: Iterable[Launch]) -> tuple[LaunchGroup, ...]:
     """The launches by what a reader would call one launch."""
     groups: dict[tuple[object, ...], list[Launch]] = {}
     for launch in launches:
-        key = (launch.kernel, launch.kernel_at, launch.style, launch.grid, launch.block, launch.shared, launch.stream)
-        place = launch.macros[-1:] or (launch.file, launch.line)
-        groups.setdefault((*key, place), []).append(launch)
+        extents = (
+            launch.grid_resolved or launch.grid,
+            launch.block_resolved or launch.block,
+            launch.shared_resolved or launch.shared,
+        )
+        cases = (launch.grid_cases, launch.block_cases, launch.shared_cases, launch.names)
+        set_besides = (launch.shared_opt_in, launch.attributes, launch.cooperative, launch.stream, launch.condition)
+        way = tuple(step.function for step in launch.path)
+        key = (launch.kernel, launch.kernel_at, launch.style, extents, cases, set_besides, way, launch.macros)
+        groups.setdefault(key, []).append(launch)
     return tuple(LaunchGroup(found[0], tuple(found)) for found in groups.values())

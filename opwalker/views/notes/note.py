@@ -1,7 +1,7 @@
 """A walk as a note, in the order of a good reading.
 
-In: a walk and the build that is read for. Out: a ``Note``: entry point → shapes and layout → ownership and lifetimes →
-synchronisation points → dispatch, launch, computation → open questions.
+In: a walk and the build that is read for. Out: a ``Note``: entry point → shapes and layout → checks, device and
+stream → ownership and lifetimes → synchronisation points → dispatch, launch, computation → open questions.
 """
 
 from __future__ import annotations
@@ -11,34 +11,40 @@ from collections.abc import Sequence
 from opwalker.model.notes import Block, Note, NoteSection, Statements
 from opwalker.model.verify import Confirmation
 from opwalker.model.walk import Implementation, Walk
+from opwalker.views.notes.checks import checks_section
+from opwalker.views.notes.choices import dispatch_section
 from opwalker.views.notes.device import kernel_sections
 from opwalker.views.notes.entry import contract_section, entry_section, summary
-from opwalker.views.notes.host import (
-    dispatch_section,
-    launch_section,
-    ownership_section,
-    shapes_section,
-)
+from opwalker.views.notes.launching import launch_section
+from opwalker.views.notes.outline import class_blocks, outline_blocks
+from opwalker.views.notes.owning import ownership_section
 from opwalker.views.notes.path import path_diagram
+from opwalker.views.notes.shapes import shapes_section
 from opwalker.views.notes.sync import synchronisation_section
-from opwalker.views.notes.words import code, statement
+from opwalker.views.notes.words import code, marked, statement
 
 
 def note_of(walk: Walk, build: str, confirmed: Sequence[Confirmation] = ()) -> Note:
     """The note of a walk. Of several implementations the one of ``build`` is told in full, the others are named.
     ``confirmed`` is where the reference kernel held."""
-    chosen = _chosen(walk, build)
+    chosen = _chosen(walk, build) if walk.entry is None or walk.entry.kind != "file" else None
     sections: list[NoteSection | None] = [entry_section(walk)]
     if walk.op is not None:
         sections.append(contract_section(walk.op, chosen))
+    if walk.class_view is not None:
+        sections.append(NoteSection("class", f"The {walk.class_view.kind}", class_blocks(walk.class_view)))
+    elif walk.outline and chosen is None:
+        sections.append(NoteSection("outline", "In reading order", outline_blocks(walk.outline, walk.entry)))
     if chosen is not None:
         sections.append(_path(walk, chosen))
         sections.append(shapes_section(chosen))
-        sections.append(ownership_section(walk, chosen))
-        sections.append(synchronisation_section(walk))
+        sections.append(checks_section(chosen))
+    sections.append(ownership_section(walk.ownership))
+    sections.append(synchronisation_section(walk))
+    if chosen is not None:
         sections.append(dispatch_section(chosen))
         sections.append(launch_section(chosen))
-        sections += kernel_sections(chosen)
+        sections += kernel_sections(chosen, walk.synchronisation)
     sections += [_confirmed(walk, confirmed), _open_questions(walk)]
     return Note(
         name=walk.op.name if walk.op else walk.entry.name if walk.entry else "",
@@ -88,5 +94,8 @@ def _confirmed(walk: Walk, confirmed: Sequence[Confirmation]) -> NoteSection | N
 def _open_questions(walk: Walk) -> NoteSection:
     if not walk.gaps:
         return NoteSection("questions", "Open questions", (Statements((statement("None: every step was followed."),)),))
-    said = tuple(statement(f"{gap.kind}: ", code(gap.reason), at=[gap.span]) for gap in walk.gaps)
+    said = tuple(
+        statement(f"{gap.kind.replace('-', ' ').capitalize()}: ", marked(gap.reason), at=[gap.span])
+        for gap in walk.gaps
+    )
     return NoteSection("questions", "Open questions", (Statements(said),))

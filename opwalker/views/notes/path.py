@@ -34,7 +34,8 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
     """The diagram of one implementation."""
     drawing = _Drawing()
     subject = walk.op.name if walk.op else walk.entry.name if walk.entry else ""
-    start = drawing.node("op", subject, chosen.registered_at)
+    own = Span(walk.entry.file, walk.entry.line, walk.entry.end_line) if walk.entry else None
+    start = drawing.node("op" if walk.op else "host", subject, chosen.registered_at or own)
     wrappers = [ref for ref in walk.python if ref.depth == 0]
     for ref in wrappers[:CALLERS]:
         name = f"{ref.function or 'module level'} ({ref.file.rsplit('/', 1)[-1]})"
@@ -44,8 +45,9 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
     host = start
     if chosen.host:
         at = Span(chosen.host.file, chosen.host.line, chosen.host.end_line)
-        host = drawing.node("host", chosen.host.name, at)
-        drawing.edge(start, host, chosen.key or "")
+        if chosen.host.name != subject or walk.op is not None:
+            host = drawing.node("host", chosen.host.name, at)
+            drawing.edge(start, host, chosen.key or "")
     before = host
     for use in chosen.dispatch:
         label = f"{use.macro} on {use.on}" if use.on else use.macro

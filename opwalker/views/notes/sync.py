@@ -5,9 +5,12 @@ In: a walk. Out: a section, None where nothing synchronises.
 
 from __future__ import annotations
 
-from opwalker.model.notes import Block, Cell, Code, NoteSection, Statement, Statements, Table
+import re
+from collections.abc import Sequence
+
+from opwalker.model.notes import Block, Cell, Code, NoteSection, Run, Statement, Statements, Table, Text
 from opwalker.model.walk import FlagStruct, Span, SyncPoint, Walk
-from opwalker.views.notes.words import cell, code, codes, line, statement
+from opwalker.views.notes.words import cell, code, codes, line, listed, marked, statement
 
 
 def synchronisation_section(walk: Walk) -> NoteSection | None:
@@ -33,7 +36,9 @@ def _point(point: SyncPoint) -> Statement:
         held = (", the member ", code(point.member)) if point.member else ()
         below.append(statement("The flag is ", code(point.flag), *held, "."))
     if point.value:
-        below.append(statement("It stores ", code(point.value), "."))
+        name, equals, value = point.value.partition(" = ")
+        stored = (code(name), ", which is ", code(value)) if equals and name.isidentifier() else (code(point.value),)
+        below.append(statement("It stores ", *stored, "."))
     if point.spins:
         below.append(statement("A loop waits here."))
     if point.under:
@@ -41,25 +46,40 @@ def _point(point: SyncPoint) -> Statement:
     if point.condition:
         below.append(statement("Under ", code(f"#if {point.condition}"), "."))
     if point.protects:
-        below.append(statement(f"Protects: {point.protects}."))
+        below.append(statement("Protects: ", marked(point.protects, _touched(point.protects)), "."))
     if point.through:
         below.append(statement("Through ", code(point.through), ".", at=[point.at]))
     return statement(*parts, ".", at=[line(point.file, point.line)], below=below)
 
 
+def _touched(protects: str) -> list[str]:
+    """The names in ``before it: reads a, b; after it: writes c``."""
+    found = re.findall(r"(?:reads|writes) (.+?)(?=, (?:reads|writes) |;|$)", protects)
+    return [name for names in found for name in names.split(", ")]
+
+
 def _struct(one: FlagStruct) -> list[Block]:
     at = Span(one.file, one.line, one.end_line)
-    blocks: list[Block] = [Statements((statement("Flags are members of ", code(one.name), ".", at=[at]),))]
+    said = statement("Flags are members of ", code(one.name), ".", at=[at])
+    blocks: list[Block] = [Statements((said,))]
     if one.comment:
+        blocks[0] = Statements((said, statement("Why, in the words of the comment above it:")))
         blocks.append(Code(one.comment, "text"))
     rows = tuple(
         (
             Cell(code(member.name), line(one.file, member.line)),
             Cell(code(member.type)),
             cell(f"{member.alignment} bytes" if member.alignment else ""),
-            cell("; ".join(member.stored_in)),
-            cell("; ".join(member.loaded_in)),
+            Cell(_uses(member.stored_in)),
+            Cell(_uses(member.loaded_in)),
+            cell((Run(member.comment),) if member.comment else ""),
         )
         for member in one.members
     )
-    return [*blocks, Table(("Member", "type", "aligned to", "stored in", "loaded in"), rows)]
+    return [*blocks, Table(("Member", "type", "aligned to", "stored in", "loaded in", "comment"), rows)]
+
+
+def _uses(uses: Sequence[str]) -> Text:
+    """``f: release_store`` as words."""
+    parts = [use.rpartition(": ") for use in uses]
+    return listed([(*code(name), Run(f" ({how.replace('_', ' ')})")) for name, _, how in parts])

@@ -12,6 +12,20 @@ from collections.abc import Iterable, Sequence
 from opwalker.model.notes import Cell, Run, Statement, Text
 from opwalker.model.walk import Span
 
+_CALL = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_WORD = r"[A-Za-z_]\w*(?:(?:::|\.|->)~?\w+)*"
+#: What reads as a piece of the source within a sentence: qualified, with an underscore or a call; and what it is
+#: compared or combined with.
+_NAME = (
+    rf"!?(?:[A-Za-z_]\w*(?:(?:::|\.|->)~?\w+)+|\w*_\w*|[A-Za-z_]\w*(?=\())(?:{_CALL}|\[\w*\])*"
+    rf"(?:\s(?:==|!=|<=|>=|<|>|%|\*|/|\+|&&|\|\|)\s(?:!?{_WORD}|\d+|{_CALL})(?:{_CALL})?)*"
+)
+#: Words of our own sentences: a parameter of such a name is not marked in them.
+_OWN = frozenset(
+    "a all and any are as at block blocks by call condition dimension dimensions each element elements for from"
+    " given group has if in is last least length may more most must no not null number of on one or other rank"
+    " row rows same stride strides than that the their thread threads to type warp where with".split()
+)
 _PIECE = re.compile(r"`([^`]*)`|\*\*([^*]+)\*\*")
 
 
@@ -34,12 +48,46 @@ def code(text: str) -> Text:
     return (Run(" ".join(text.split()), "code"),)
 
 
+def marked(text: str, names: Iterable[str | None] = ()) -> Text:
+    """A sentence of the walk with what it takes from the source as code: ``names``, and what cannot be a word."""
+    taken = {name for name in names if name and name not in _OWN and not name.isdigit()}
+    own = sorted(taken, key=lambda one: (-len(one), one))
+    known = [rf"(?<![\w.>:]){re.escape(name)}(?![\w(:])" for name in own]
+    runs: list[Run] = []
+    at = 0
+    for found in re.finditer("|".join([r'"[^"]*"', *known, _NAME]), text):
+        runs += [Run(text[at : found.start()]), Run(found[0], "code")]
+        at = found.end()
+    return tuple(run for run in (*runs, Run(text[at:])) if run.text)
+
+
+def sentence(*parts: str | Text) -> Text:
+    """The parts with a capital letter at the start, unless a name of the source stands there, and a full stop."""
+    runs = list(statement(*parts, ".").text)
+    if runs[0].style == "" and not runs[0].text.startswith("#"):
+        runs[0] = Run(runs[0].text[0].upper() + runs[0].text[1:])
+    return tuple(runs)
+
+
+def both(conditions: Iterable[str]) -> str:
+    """Conditions that all hold; one that is a choice itself gets brackets."""
+    texts = list(conditions)
+    return " and ".join(f"({text})" if " or " in text and len(texts) > 1 else text for text in texts)
+
+
+def some(texts: Sequence[str], limit: int = 8, last: str = "and") -> Text:
+    """The first of ``texts`` as code, and how many more there are."""
+    if len(texts) <= limit + 1:
+        return codes(texts, last)
+    return (*codes(texts[:limit], ","), Run(f" and {len(texts) - limit:,} more"))
+
+
 def listed(items: Sequence[Text], last: str = "and") -> Text:
     """``a, b and c``."""
     out: list[Run] = []
     for number, item in enumerate(items):
         if number:
-            out.append(Run(f" {last} " if number == len(items) - 1 else ", "))
+            out.append(Run(f" {last} " if number == len(items) - 1 and last != "," else ", "))
         out.extend(item)
     return tuple(out)
 

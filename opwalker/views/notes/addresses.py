@@ -1,0 +1,59 @@
+"""How a kernel addresses documented tensors, in a note: whether its index is that of the documented shape.
+
+In: the layout facts of a kernel. Out: a statement a tensor and verdict, each access below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from opwalker.model.layout import LayoutFact
+from opwalker.model.notes import Statement
+from opwalker.views.notes.words import code, line, listed, marked, statement
+
+_VERDICTS = {
+    "equal": " is addressed as its documented shape ",
+    "equal_with_strides": " is addressed as its documented shape, with strides that the host passes: ",
+    "differs": " is **not** addressed as its documented shape ",
+    "not_decided": ": not decided whether it is addressed as its documented shape ",
+}
+
+_ACCESS = {"read": "read", "write": "written", "passed on": "its address passed on"}
+
+
+def address_statements(facts: Iterable[LayoutFact]) -> Iterator[Statement]:
+    """Accesses of one tensor with one verdict stand under one statement."""
+    groups: dict[tuple[str, str, str, str], list[LayoutFact]] = {}
+    for fact in facts:
+        groups.setdefault((fact.parameter, fact.documented, fact.verdict, fact.reason or ""), []).append(fact)
+    for (parameter, documented, verdict, reason), found in groups.items():
+        below = [_access(fact) for fact in found]
+        requires = dict.fromkeys(text for fact in found for text in fact.requires)
+        below += [statement("Requires that ", marked(text, [parameter]), ".") for text in requires]
+        why = (": ", marked(reason, [parameter])) if reason else ()
+        at = [fact.documented_at for fact in found[:1]]
+        yield statement(code(parameter), _VERDICTS[verdict], code(documented), *why, ".", at=at, below=below)
+
+
+def _access(fact: LayoutFact) -> Statement:
+    """One access: how, where the index is, dimension by dimension, and what that takes for granted."""
+    how = " and ".join(_ACCESS.get(word, word) for word in fact.access.split(", "))
+    inside = (" in ", code(fact.through)) if fact.through else ()
+    where = (", where ", code(fact.under)) if fact.under else ()
+    width = (", ", marked(fact.width), " at a time") if fact.width else ()
+    computed = (", at ", code(fact.computed)) if fact.computed else ()
+    below = [*_coordinates(fact)]
+    below += [statement("Given that ", marked(text, [fact.parameter]), ".") for text in fact.given]
+    return statement(
+        f"{how[0].upper()}{how[1:]}", *inside, *where, *computed, *width, ".",
+        at=[line(fact.file, fact.line)], below=below,
+    )  # fmt: skip
+
+
+def _coordinates(fact: LayoutFact) -> Sequence[Statement]:
+    parts = [part for part in fact.coordinates if part.value != "0"]
+    if not parts:
+        return ()
+    return [
+        statement("That is ", listed([(*code(p.value), *statement(" along ").text, *code(p.dim)) for p in parts]), ".")
+    ]

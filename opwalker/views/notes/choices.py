@@ -1,0 +1,202 @@
+"""Dispatch in a note: what is decided at run time, in order, what each branch binds or calls, what raises, and which
+instances of each kernel that compiles and why.
+
+In: one implementation. Out: a section, None where nothing is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from opwalker.model.axis import Axis, AxisOrigin
+from opwalker.model.notes import Block, Cell, NoteSection, Run, Statement, Statements, Table, Text
+from opwalker.model.walk import Branching, Dispatch, DispatchFailure, DispatchRow, Implementation, Launch, Span
+from opwalker.views.notes.words import both, code, codes, count, line, marked, some, statement
+
+#: More rows or instances than this are folded.
+_ROWS = 12
+#: Places of one template parameter's values that are told, and groups of values by another parameter.
+_PLACES, _GIVEN = 4, 6
+
+
+def dispatch_section(chosen: Implementation) -> NoteSection | None:
+    """The choices in source order, then the instances of each kernel."""
+    blocks: list[Block] = []
+    names = [one.name for one in chosen.host.parameters] if chosen.host else []
+    seen: set[tuple[object, ...]] = set()
+    for use in chosen.dispatch:
+        key = (use.macro, use.on, use.axes, use.rows, use.fails)
+        if key in seen:
+            said = statement(code(use.macro), " again, on the same.", at=[line(use.file, use.line)])
+            blocks.append(Statements((said,)))
+            continue
+        seen.add(key)
+        blocks += _dispatch(use, names)
+    for choice in chosen.branches:
+        blocks += _branching(choice, names)
+    by_kernel: dict[str, list[Launch]] = {}
+    for launch in chosen.launches:
+        by_kernel.setdefault(launch.kernel, []).append(launch)
+    for kernel, launches in by_kernel.items():
+        blocks += _instances(kernel, launches)
+    return NoteSection("dispatch", "Dispatch and instances", tuple(blocks)) if blocks else None
+
+
+def _dispatch(use: Dispatch, names: Sequence[str]) -> Iterator[Block]:
+    several = len(use.axes) > 1 or "," in (use.binds or "")
+    below = []
+    if use.on and use.on_value:
+        below.append(statement("There, ", code(use.on), " is ", code(use.on_value), "."))
+    for number, axis in enumerate(use.axes if len(use.axes) > 1 else ()):
+        binds = (", and binds ", codes(axis.binds)) if axis.binds else ()
+        word = "First it tests " if not number else "Then "
+        below.append(statement(word, code(axis.on), " for ", codes(axis.tests, "or"), *binds, "."))
+    counts = [len(axis.tests) for axis in use.axes]
+    if len(counts) > 1 and prod(counts) == len(use.rows):
+        below.append(statement(f"That makes {' × '.join(map(str, counts))} = {len(use.rows)} branches."))
+    below += _failures(use.fails, names)
+    on = (" on ", code(use.on)) if use.on and len(use.axes) < 2 else ()
+    binds = (" binds ", code(use.binds)) if use.binds else ()
+    to = (" to ", codes(use.values, "or")) if use.values and not several else ()
+    at = [line(use.file, use.line), use.defined_at]
+    yield Statements((statement("The macro ", code(use.macro), *on, *binds, *to, ".", at=at, below=below),))
+    if several and use.rows:
+        yield _rows(use.rows, use.binds or "binds", use.defined_at.file if use.defined_at else None, names)
+
+
+def _rows(rows: Sequence[DispatchRow], head: str, file: str | None, names: Sequence[str]) -> Table:
+    cells = tuple((Cell(marked(both(row.under) or "otherwise", names)), Cell(codes(row.values, ","))) for row in rows)
+    return Table(("Where", head), cells, f"{len(rows)} branches" if len(rows) > _ROWS else "")
+
+
+def _failures(fails: Sequence[DispatchFailure], names: Sequence[str]) -> list[Statement]:
+    out = []
+    for one in fails:
+        unless = (" unless ", marked(one.words, names)) if one.words else ()
+        said = (": ", code(one.message)) if one.message else ()
+        out.append(statement("It raises", *unless, *said, ".", at=[line(one.file, one.line)]))
+    return out
+
+
+def _branching(choice: Branching, names: Sequence[str]) -> Iterator[Block]:
+    on = (" on ", code(choice.on)) if choice.on else ()
+    yield Statements(
+        (
+            statement(
+                "A ", code(choice.kind), *on, " in ", code(choice.function), " chooses what is called.",
+                at=[line(choice.file, choice.line)], below=_failures(choice.fails, names),
+            ),
+        )
+    )  # fmt: skip
+    if choice.rows:
+        yield _rows(choice.rows, "calls", choice.file, names)
+
+
+def _instances(kernel: str, launches: Sequence[Launch]) -> Iterator[Block]:
+    instances = tuple(dict.fromkeys(one for launch in launches for one in launch.instances))
+    complete = all(launch.complete for launch in launches)
+    if instances == ("",):
+        yield Statements((statement(code(kernel), " is no template."),))
+        return
+    below = [_axis(axis) for axis in _axes(launches)]
+    below += _never(launches)
+    if complete:
+        head = statement(code(kernel), f" is compiled in {count(len(instances), 'instance')}.", below=below)
+    else:
+        why = next((launch.why_incomplete for launch in launches if launch.why_incomplete), None)
+        known = f" is compiled in {count(len(instances), 'known instance')}, perhaps more: "
+        head = statement(code(kernel), known, marked(why or "an argument could not be enumerated"), ".", below=below)
+    yield Statements((head,))
+    if instances:
+        fold = f"{count(len(instances), 'instance')} of {kernel}"
+        yield Statements(tuple(statement(code(f"<{one}>")) for one in instances), fold)
+
+
+def _axes(launches: Sequence[Launch]) -> list[Axis]:
+    """The template parameters of a kernel over all its launches: values and their places put together."""
+    out: dict[str, Axis] = {}
+    for axis in (axis for launch in launches for axis in launch.axes):
+        held = out.get(axis.parameter)
+        if held is None:
+            out[axis.parameter] = axis
+            continue
+        values = tuple(dict.fromkeys((*held.values, *axis.values)))
+        origins = tuple(dict.fromkeys((*held.origins, *axis.origins)))
+        same = held.depends_on == axis.depends_on and held.given == axis.given
+        out[axis.parameter] = Axis(
+            axis.parameter, values, origins, held.depends_on if same else "*", held.given if same else ()
+        )
+    return list(out.values())
+
+
+_WHY = {
+    "macro": "from the macro ",
+    "switch": "from a switch on ",
+    "argument": "written as ",
+    "local": "from the constant ",
+    "deduced": "from the type of ",
+    "default": "the default ",
+    "computed": "worked out from ",
+    "instantiation": "from the explicit instantiation ",
+}
+
+
+def _axis(axis: Axis) -> Statement:
+    """A template parameter: its values and, a place each, where they come from."""
+    groups: dict[tuple[str, str], list[AxisOrigin]] = {}
+    for origin in axis.origins:
+        groups.setdefault((origin.kind, origin.text), []).append(origin)
+    named = code(axis.parameter) if axis.parameter else (Run("A parameter without a name"),)
+    values = some(axis.values, 8, "or")
+    below = []
+    for (kind, text), origins in list(groups.items())[:_PLACES]:
+        own = tuple(dict.fromkeys(value for one in origins for value in one.values))
+        below.append(statement(some(own, 4, "or"), ": ", *_why(kind, text, origins), ".", at=_places(origins)))
+    if len(groups) > _PLACES:
+        below.append(statement(f"And {count(len(groups) - _PLACES, 'more place')}."))
+    if not axis.origins:
+        below.append(statement("Where its values come from was not followed."))
+    given = list(_given(axis))
+    if len(groups) == 1:
+        ((kind, text), origins) = next(iter(groups.items()))
+        why = _why(kind, text, origins)
+        return statement(named, " is ", values, ", ", *why, ".", at=_places(origins), below=given)
+    return statement(named, " is ", values, ".", below=[*below, *given])
+
+
+def _why(kind: str, text: str, origins: Sequence[AxisOrigin]) -> tuple[str | Text, ...]:
+    cases = tuple(dict.fromkeys(case for one in origins for case in one.cases))
+    if kind == "branch":
+        return ("written under ", some(cases, 3, "or")) if cases else ("written in a branch",)
+    return (_WHY.get(kind, ""), code(text))
+
+
+def _places(origins: Sequence[AxisOrigin]) -> list[Span]:
+    return list(dict.fromkeys(line(one.file, one.line) for one in origins))[:3]
+
+
+def _given(axis: Axis) -> Iterator[Statement]:
+    """Which values occur with which of the parameter that this one depends on."""
+    if axis.depends_on and axis.depends_on != "*" and 1 < len(axis.given) <= _GIVEN:
+        for one in axis.given:
+            when, values = some(one.when, 4, "or"), some(one.values, 6, "or")
+            yield statement("With ", code(axis.depends_on), " = ", when, ": ", values, ".")
+    elif axis.depends_on:
+        yield statement("Not every combination with the parameters before it occurs.")
+
+
+def _never(launches: Sequence[Launch]) -> list[Statement]:
+    """Instances that are compiled and never launched, by the reason."""
+    reasons: dict[tuple[str, str, int], list[str]] = {}
+    for launch in launches:
+        for one in launch.unreachable:
+            reasons.setdefault((one.reason, one.file, one.line), []).append(one.instance)
+    if not reasons:
+        return []
+    below = []
+    for (reason, file, number), found in reasons.items():
+        names = [f"<{one}>" for one in dict.fromkeys(found)]
+        below.append(statement(some(names, 2), ": ", marked(reason), ".", at=[Span(file, number, number)]))
+    total = sum(len(dict.fromkeys(found)) for found in reasons.values())
+    return [statement(f"{total:,} of them can never run:", below=below)]

@@ -1,0 +1,157 @@
+"""Launches in a note: grid, block and shared memory followed back to sizes, what is set besides, and how each is
+reached; ends that are no launch.
+
+In: one implementation. Out: a section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from opwalker.model.notes import Block, Cell, NoteSection, Run, Statement, Statements, Table, Text
+from opwalker.model.walk import CaseFact, Implementation, Launch, LaunchAttribute, NamedValue, Span, Terminal
+from opwalker.views.notes.launches import LaunchGroup, launch_groups
+from opwalker.views.notes.words import both, cell, code, codes, line, marked, statement
+
+_ENDS = {
+    "library": "Calls the library function ",
+    "memory": "Copies, sets or allocates memory by ",
+    "torch": "Calls back into torch by ",
+    "host": "No device work was found in ",
+}
+#: More launches than this in one table are folded.
+_ROWS = 8
+
+
+def launch_section(chosen: Implementation) -> NoteSection | None:
+    """Each launch once, launches of one text together; then the ends."""
+    names = [one.name for one in chosen.host.parameters] if chosen.host else []
+    blocks: list[Block] = []
+    for group in launch_groups(chosen.launches):
+        blocks += _launch(group, names)
+    if chosen.terminals:
+        blocks.append(Statements(tuple(_ends(chosen.terminals))))
+    return NoteSection("launch", "Launch", tuple(blocks)) if blocks else None
+
+
+def _launch(group: LaunchGroup, names: Sequence[str]) -> Iterator[Block]:
+    first = group.first
+    below = [
+        *_extent("Grid", "blocks", first.grid, first.grid_resolved, first.grid_cases, names),
+        *_extent("Block", "threads", first.block, first.block_resolved, first.block_cases, names),
+        *_extent("Dynamic shared memory", "bytes", first.shared, first.shared_resolved, first.shared_cases, names),
+        *(_named(one, names) for one in first.names),
+        *(_attribute("Before it, the kernel's attribute ", one, names) for one in first.shared_opt_in),
+        *(_attribute("Launch attribute ", one, names) for one in first.attributes),
+    ]
+    if first.cooperative:
+        below.append(statement("Cooperative: all blocks run at once, so that the whole grid can wait for itself."))
+    if first.stream:
+        below.append(statement("Stream: ", code(first.stream), "."))
+    if first.condition:
+        below.append(statement("Compiled under ", code(f"#if {first.condition}"), "."))
+    alone = len(group.launches) == 1
+    if alone and (first.conditions or first.under):
+        at = list(dict.fromkeys(line(first.file, one.line) for one in first.under)) if not first.macros else []
+        below.append(statement("It runs where ", _tested(first, names), ".", at=at))
+    if first.macros:
+        below.append(statement("Written by the macro ", codes(first.macros), "."))
+    reached = [step.function for step in first.path]
+    if len(reached) > 1:
+        below.append(statement("Reached through ", _arrows(reached), "."))
+    said = statement(code(_spelt(group)), f" by {_style(first.style)}.", at=group.places[:4], below=below)
+    yield Statements((said,))
+    if not alone:
+        rows = tuple(_row(launch, names) for launch in group.launches)
+        fold = f"{len(rows)} launches" if len(rows) > _ROWS else ""
+        yield Table(("Stands at", "template arguments", "runs where", "instances"), rows, fold)
+
+
+def _extent(
+    word: str, unit: str, written: str | None, resolved: str | None, cases: Sequence[CaseFact], names: Sequence[str]
+) -> Iterator[Statement]:
+    """An extent followed back to sizes, as it is written where that says more, and its cases."""
+    if not written:
+        return
+    if (resolved or written) == "0":
+        yield statement(f"{word}: none.")
+        return
+    below = []
+    for one in cases:
+        when = (" where ", marked(both(one.under), names)) if one.under else (" otherwise",)
+        below.append(statement(code(one.value), *when, "."))
+    if resolved is None or resolved == written:
+        yield statement(f"{word}: ", code(written), f" {unit}." if resolved else ".", below=below)
+    else:
+        yield statement(f"{word}: ", code(resolved), f" {unit}, written ", code(written), ".", below=below)
+
+
+def _named(fact: NamedValue, names: Sequence[str]) -> Statement:
+    if not fact.cases:
+        return statement("There, ", code(fact.name), " is ", code(fact.value), ".")
+    parts: list[str | Text] = ["There, ", code(fact.name), " is "]
+    for number, one in enumerate(fact.cases):
+        parts += [", else " if number else "", code(one.value)]
+        if one.under:
+            parts += [" where ", marked(both(one.under), names)]
+    return statement(*parts, ".")
+
+
+def _attribute(word: str, fact: LaunchAttribute, names: Sequence[str]) -> Statement:
+    value = (" is ", code(fact.value)) if fact.value else ()
+    under = (", where ", marked(both(fact.under), names)) if fact.under else ()
+    return statement(word, code(fact.id), *value, *under, ".")
+
+
+def _tested(launch: Launch, names: Sequence[str]) -> Text:
+    if launch.conditions:
+        return marked(both(launch.conditions), names)
+    return codes([one.condition for one in launch.under])
+
+
+def _row(launch: Launch, names: Sequence[str]) -> tuple[Cell, ...]:
+    place = launch.used_at or Span(launch.file, launch.line, launch.line)
+    arguments = code(f"<{', '.join(launch.template_arguments)}>") if launch.template_arguments else ()
+    known = "" if launch.complete else " known"
+    where = f"{place.file.rsplit('/', 1)[-1]}:{place.line}"
+    return (
+        Cell(code(where), place),
+        Cell(arguments),
+        Cell(_tested(launch, names)) if launch.conditions or launch.under else cell("always"),
+        cell(f"{len(launch.instances):,}{known}"),
+    )
+
+
+def _spelt(group: LaunchGroup) -> str:
+    """The kernel with its template arguments; those that differ between the launches of a group read ``…``."""
+    kernel = group.first.kernel
+    rows = [launch.template_arguments for launch in group.launches]
+    if not rows[0]:
+        return kernel
+    if len({len(row) for row in rows}) > 1:
+        return f"{kernel}<…>"
+    columns = ("…" if len(set(column)) > 1 else column[0] for column in zip(*rows, strict=True))
+    return f"{kernel}<{', '.join(columns)}>"
+
+
+def _style(style: str) -> str:
+    plain = style.removeprefix("macro:")
+    return {"triple_chevron": "`<<<…>>>`"}.get(plain, f"`{plain}`")
+
+
+def _arrows(functions: Iterable[str]) -> Text:
+    out: Text = ()
+    for function in functions:
+        out = (*out, *((Run(" → "),) if out else ()), *code(function))
+    return out
+
+
+def _ends(ends: Sequence[Terminal]) -> list[Statement]:
+    """Ends by what they are: the same call at several places once."""
+    by_name: dict[tuple[str, str], list[Span]] = {}
+    for end in ends:
+        by_name.setdefault((end.kind, end.name), []).append(line(end.file, end.line))
+    return [
+        statement(_ENDS.get(kind, f"Ends ({kind}) in "), code(name), ".", at=at[:4])
+        for (kind, name), at in by_name.items()
+    ]

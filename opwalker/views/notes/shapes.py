@@ -1,0 +1,132 @@
+"""Shapes and layout in a note: what is documented of each tensor, what the code makes of it, and whether both agree.
+
+In: the host function of an implementation. Out: a section: a statement a parameter, sizes as a table, a figure of each
+documented layout.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwalker.model.notes import Block, Figure, NoteSection, Statement, Statements, Table
+from opwalker.model.walk import Host, Implementation, ParameterFact, ShapeSource, SizeFact
+from opwalker.views.notes.layout import is_drawable, strides
+from opwalker.views.notes.words import Cell, cell, code, codes, line, marked, sentence, statement
+
+_SOURCES = {
+    "comment": "The comment beside it",
+    "above": "The comment above the function",
+    "declaration": "Its declaration",
+    "python": "The Python wrapper",
+    "kernel": "The kernel that gets it",
+}
+#: How ``layout`` begins where strides of leading dimensions are passed on.
+_STRIDED = "may be strided: the kernel gets the stride"
+
+
+def shapes_section(chosen: Implementation) -> NoteSection | None:
+    """What is known of shapes, strides and contiguity; None where nothing is."""
+    host = chosen.host
+    if host is None:
+        return None
+    said = [one for parameter in host.parameters for one in _parameter(host, parameter)]
+    layouts = " ".join(parameter.layout or "" for parameter in host.parameters)
+    for made in host.contiguous_calls:
+        if "made contiguous" not in layouts:
+            at = [line(host.file, made.line)]
+            said.append(statement(code(made.tensor), " is made contiguous, by a copy where it is not.", at=at))
+    blocks: list[Block] = [Statements(tuple(said))] if said else []
+    read = [*host.sizes, *(one for one in host.strides if not one.name or one.name not in layouts)]
+    if read:
+        rows = tuple(_size(host, one) for one in read)
+        blocks.append(Table(("Size or stride", "read from", "kept in"), rows))
+    for parameter in host.parameters:
+        if parameter.shape and is_drawable(parameter.shape):
+            blocks.append(Figure(parameter.name, parameter.shape, strides(parameter.shape)))
+    return NoteSection("shapes", "Shapes and layout", tuple(blocks)) if blocks else None
+
+
+def _parameter(host: Host, fact: ParameterFact) -> Iterator[Statement]:
+    """One statement a parameter, what the code says of it below."""
+    below = [*_derived(host, fact), *_others(fact), *_groups(fact), *_layout(host, fact)]
+    derived = f"[{', '.join(fact.derived_shape)}]" if fact.derived_shape else ""
+    if fact.shape_text:
+        yield statement(
+            code(fact.name), " is documented as ", code(fact.shape_text), ".", at=[fact.shape_span], below=below
+        )
+    elif derived:
+        head = (code(fact.name), " has no documented shape; the code takes it for ", code(derived), ".")
+        yield statement(*head, at=[line(one.file, one.line) for one in fact.derived_from[:3]], below=below)
+    elif below:
+        yield statement(code(fact.name), " has no documented shape.", below=below)
+
+
+def _derived(host: Host, fact: ParameterFact) -> Iterator[Statement]:
+    at = list(dict.fromkeys(line(one.file, one.line) for one in fact.derived_from if not one.under))[:4]
+    if fact.shape_text and fact.derived_shape:
+        shape = code(f"[{', '.join(fact.derived_shape)}]")
+        agrees = {True: ", as documented", False: ": **not as documented**", None: ""}[fact.agrees]
+        yield statement("In the code it is ", shape, f"{agrees}.", at=at)
+    if fact.ranks:
+        number = " or ".join(str(rank) for rank in fact.ranks)
+        noun = "dimension" if fact.ranks == (1,) else "dimensions"
+        where = [line(one.file, one.line) for one in fact.derived_from if one.how == "rank"]
+        yield statement(f"Checks allow {number} {noun}.", at=where[:2])
+    for one in fact.contradictions:
+        yield statement(
+            "**Contradiction**: documented ", code(one.documented), ", but ", marked(one.reason, [fact.name]), ".",
+            at=[one.documented_at, line(one.file, one.line)],
+        )  # fmt: skip
+
+
+def _others(fact: ParameterFact) -> Iterator[Statement]:
+    """Further documented shapes that differ from the first one."""
+    first = fact.sources[0] if fact.sources and fact.shape else None
+    seen = {first.alternatives} if first else set()
+    for source in fact.sources:
+        if source.alternatives not in seen:
+            seen.add(source.alternatives)
+            yield statement(_who(source), " says ", code(source.text), ".", at=[source.span])
+
+
+def _who(source: ShapeSource) -> str:
+    return _SOURCES.get(source.kind, "Another place")
+
+
+def _groups(fact: ParameterFact) -> Iterator[Statement]:
+    """``[.., d/x, n, x]``: what cutting a dimension into groups does to neighbours in memory."""
+    dims = fact.shape or ()
+    for number, dim in enumerate(dims):
+        found = re.fullmatch(r"(\w+)\s*(?:/|//)\s*(\w+)", dim)
+        if not found or found[2] not in dims[number + 1 :]:
+            continue
+        last = dims.index(found[2], number + 1)
+        if last != len(dims) - 1:
+            continue
+        between = dims[number + 1 : last]
+        then = (", then those of the next ", codes(between), ",") if between else ()
+        yield statement(
+            code(found[1]), " is cut into groups of ", code(found[2]), ": the ", code(found[2]),
+            " elements of a group stand side by side, so that one wide access can move them",
+            *then, " before the next group of ", code(found[1]), " begins.",
+        )  # fmt: skip
+
+
+def _layout(host: Host, fact: ParameterFact) -> Iterator[Statement]:
+    """What is asked of the strides, a statement each."""
+    for number, part in enumerate(fact.layout.split("; ") if fact.layout else ()):
+        apart = ", so rows may lie apart: a slice of a wider tensor, as of a fused QKV, needs no copy"
+        more = apart if part.startswith(_STRIDED) else ""
+        at = [line(host.file, fact.layout_line)] if fact.layout_line and not number else []
+        at += [line(host.file, one.line) for one in host.strides if one.name and one.name in part]
+        lead = "it " if part.startswith(("must", "may")) else "it is " if part.startswith("made") else ""
+        yield statement(sentence(lead, marked(part, [fact.name]), more), at=at[:4])
+
+
+def _size(host: Host, fact: SizeFact) -> tuple[Cell, ...]:
+    at = line(host.file, fact.line)
+    kept = (*code(fact.type), *statement(", 64 bits narrowed").text) if fact.narrowed and fact.type else ()
+    if not kept and fact.type and fact.type != "auto":
+        kept = code(fact.type)
+    return (Cell(code(fact.name), at) if fact.name else cell("no name", at), Cell(code(fact.value)), Cell(kept))
