@@ -61,7 +61,9 @@ def with_code(
             derived.setdefault(tensor, []).append(fact)
         if values is way.host or launches:
             for tensor, use in layout_uses(values, way.host, tensors, launches):
-                uses.setdefault(tensor, []).append(use)
+                # A line of another file than the host function's cannot be told without it.
+                here = values.body.path == way.host.body.path
+                uses.setdefault(tensor, []).append(use if here else replace(use, line=0))
     kernels = _kernel_shapes(workbench, way, reach, tensors)
     out = []
     for one in parameters:
@@ -69,7 +71,7 @@ def with_code(
             one = replace(one, sources=(*one.sources, *kernels[one.name]))
         one = with_derived(one, derived.get(one.name, ()), *place)
         found = verdict(uses.get(one.name, ()))
-        out.append(replace(one, layout=found[0], layout_line=found[1]) if found else one)
+        out.append(replace(one, layout=found[0], layout_line=found[1] or None) if found else one)
     return tuple(out)
 
 

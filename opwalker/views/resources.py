@@ -205,8 +205,18 @@ def _only_failed(body: Body, branches: Branches, taken: _Taken, outer: int, bloc
         return True
     start, test = body.expanded.use_position(taken.start), body.expanded.use_position(first.condition[0])
     between = body.code(body.path)[start:test]
-    # The rest of the acquiring statement, then nothing but the test.
-    return bool(re.fullmatch(r"[^;]*;\s*if\s*\(\s*", between))
+    # The rest of the acquiring statement, then nothing but the test, of something that this statement names.
+    return bool(re.fullmatch(r"[^;]*;\s*if\s*\(\s*", between)) and _asks_of_it(body, taken, first.condition)
+
+
+def _asks_of_it(body: Body, taken: _Taken, condition: tuple[int, int]) -> bool:
+    """Whether a condition speaks of an error, or of what the acquiring statement names."""
+    asked = body.text(condition)
+    if re.search(r"error|status|fail|errno", asked, re.IGNORECASE):
+        return True
+    full = body.expanded.full
+    begin = max(full.rfind(mark, 0, taken.start) for mark in ";{}") + 1
+    return bool(set(re.findall(r"[A-Za-z_]\w*", asked)) & set(re.findall(r"[A-Za-z_]\w*", full[begin : condition[0]])))
 
 
 def _goes_to(body: Body, taken: _Taken, word: re.Pattern[str] | None) -> Iterator[str]:

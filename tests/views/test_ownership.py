@@ -199,7 +199,7 @@ def test_what_ends_nothing_with_its_scope(code: str) -> None:
     [
         ("void* p = malloc(n); if (!p) return; free(p);", "host memory", "p", [True]),
         ("void* p; if (cudaMalloc(&p, n)) { return; } cudaFree(p);", "device memory", "p", [True]),
-        ("float* p = new float[4]; if (n) return; delete[] p;", "object", "p", [True]),
+        ("float* p = new float[4]; if (n) return; delete[] p;", "object", "p", [False, True]),
         ("float* p = new float[4];\nif (n > 2) g();\nif (n) return; delete[] p;", "object", "p", [False, True]),
         ("auto* fp = fopen(a, b);\ng();\nif (n) { fclose(fp); return; } fclose(fp);", "file", "fp", [True, True]),
         ("cudaEvent_t e; cudaEventCreate(&e); cudaEventDestroy(e);", "event", "e", [True]),

@@ -5,10 +5,11 @@ In: the layout facts of a kernel. Out: a statement a tensor and verdict, each ac
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from opwalker.model.layout import LayoutFact
-from opwalker.model.notes import Statement
+from opwalker.model.notes import Statement, Text
 from opwalker.views.notes.words import code, line, listed, marked, statement
 
 _VERDICTS = {
@@ -29,10 +30,21 @@ def address_statements(facts: Iterable[LayoutFact]) -> Iterator[Statement]:
     for (parameter, documented, verdict, reason), found in groups.items():
         below = [_access(fact) for fact in found]
         requires = dict.fromkeys(text for fact in found for text in fact.requires)
-        below += [statement("Requires that ", marked(text, [parameter]), ".") for text in requires]
+        below += [statement("Requires that ", marked(text, _names(parameter, documented)), ".") for text in requires]
         why = (": ", marked(reason, [parameter])) if reason else ()
         at = [fact.documented_at for fact in found[:1]]
         yield statement(code(parameter), _VERDICTS[verdict], code(documented), *why, ".", at=at, below=below)
+
+
+def _names(parameter: str, documented: str) -> list[str]:
+    return [parameter, *re.findall(r"[A-Za-z_]\w*", documented)]
+
+
+def _given(text: str, fact: LayoutFact) -> Text:
+    """A condition in words, or one that is an expression as it is."""
+    if re.search(r"[=<>%]", text) and " is " not in text:
+        return code(text)
+    return marked(text, _names(fact.parameter, fact.documented))
 
 
 def _access(fact: LayoutFact) -> Statement:
@@ -43,7 +55,7 @@ def _access(fact: LayoutFact) -> Statement:
     width = (", ", marked(fact.width), " at a time") if fact.width else ()
     computed = (", at ", code(fact.computed)) if fact.computed else ()
     below = [*_coordinates(fact)]
-    below += [statement("Given that ", marked(text, [fact.parameter]), ".") for text in fact.given]
+    below += [statement("Given that ", _given(text, fact), ".") for text in fact.given]
     return statement(
         f"{how[0].upper()}{how[1:]}", *inside, *where, *computed, *width, ".",
         at=[line(fact.file, fact.line)], below=below,

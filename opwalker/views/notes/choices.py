@@ -55,7 +55,7 @@ def _dispatch(use: Dispatch, names: Sequence[str]) -> Iterator[Block]:
     counts = [len(axis.tests) for axis in use.axes]
     if len(counts) > 1 and prod(counts) == len(use.rows):
         below.append(statement(f"That makes {' × '.join(map(str, counts))} = {len(use.rows)} branches."))
-    below += _failures(use.fails, names)
+    below += _failures(use.fails, [*names, use.on or ""])
     on = (" on ", code(use.on)) if use.on and len(use.axes) < 2 else ()
     binds = (" binds ", code(use.binds)) if use.binds else ()
     to = (" to ", codes(use.values, "or")) if use.values and not several else ()
@@ -85,7 +85,7 @@ def _branching(choice: Branching, names: Sequence[str]) -> Iterator[Block]:
         (
             statement(
                 "A ", code(choice.kind), *on, " in ", code(choice.function), " chooses what is called.",
-                at=[line(choice.file, choice.line)], below=_failures(choice.fails, names),
+                at=[line(choice.file, choice.line)], below=_failures(choice.fails, [*names, choice.on]),
             ),
         )
     )  # fmt: skip

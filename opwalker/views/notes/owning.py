@@ -114,9 +114,9 @@ def _global(one: GlobalFact) -> Statement:
 
 
 def _boundary(one: BoundaryFact) -> Statement:
-    callees = (
-        f" or in the {count(one.followed - 1, 'function')} of this source that it calls" if one.followed > 1 else ""
-    )
+    callees = " or in the one function of this source that it calls" if one.followed == 2 else ""
+    if one.followed > 2:
+        callees = f" or in the {one.followed - 1} functions of this source that it calls"
     at = [line(one.file, one.line)]
     if not one.raises:
         return statement(

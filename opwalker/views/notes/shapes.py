@@ -23,6 +23,8 @@ _SOURCES = {
 }
 #: How ``layout`` begins where strides of leading dimensions are passed on.
 _STRIDED = "may be strided: the kernel gets the stride"
+#: What is said of a tensor of which nothing is asked; told of all such tensors at once.
+_FREE = "neither contiguity nor a stride is asked for"
 
 
 def shapes_section(chosen: Implementation) -> NoteSection | None:
@@ -31,6 +33,9 @@ def shapes_section(chosen: Implementation) -> NoteSection | None:
     if host is None:
         return None
     said = [one for parameter in host.parameters for one in _parameter(host, parameter)]
+    free = [one.name for one in host.parameters if one.layout == _FREE]
+    if free:
+        said.append(statement("Of ", codes(free), f", {_FREE}."))
     layouts = " ".join(parameter.layout or "" for parameter in host.parameters)
     for made in host.contiguous_calls:
         if "made contiguous" not in layouts:
@@ -115,7 +120,7 @@ def _groups(fact: ParameterFact) -> Iterator[Statement]:
 
 def _layout(host: Host, fact: ParameterFact) -> Iterator[Statement]:
     """What is asked of the strides, a statement each."""
-    for number, part in enumerate(fact.layout.split("; ") if fact.layout else ()):
+    for number, part in enumerate(fact.layout.split("; ") if fact.layout and fact.layout != _FREE else ()):
         apart = ", so rows may lie apart: a slice of a wider tensor, as of a fused QKV, needs no copy"
         more = apart if part.startswith(_STRIDED) else ""
         at = [line(host.file, fact.layout_line)] if fact.layout_line and not number else []

@@ -22,9 +22,8 @@ _NAME = (
 )
 #: Words of our own sentences: a parameter of such a name is not marked in them.
 _OWN = frozenset(
-    "a all and any are as at block blocks by call condition dimension dimensions each element elements for from"
-    " given group has if in is last least length may more most must no not null number of on one or other rank"
-    " row rows same stride strides than that the their thread threads to type warp where with".split()
+    "a all an and any are as at block by each for from given has if in is last least less more most must no not of on"
+    " one or other same stride than that the then thread to type where with".split()
 )
 _PIECE = re.compile(r"`([^`]*)`|\*\*([^*]+)\*\*")
 
@@ -55,8 +54,8 @@ def marked(text: str, names: Iterable[str | None] = ()) -> Text:
     known = [rf"(?<![\w.>:]){re.escape(name)}(?![\w(:])" for name in own]
     runs: list[Run] = []
     at = 0
-    for found in re.finditer("|".join([r'"[^"]*"', *known, _NAME]), text):
-        runs += [Run(text[at : found.start()]), Run(found[0], "code")]
+    for found in re.finditer("|".join([r"`[^`]*`", r'"[^"]*"', *known, _NAME]), text):
+        runs += [Run(text[at : found.start()]), Run(found[0].strip("`"), "code")]
         at = found.end()
     return tuple(run for run in (*runs, Run(text[at:])) if run.text)
 

@@ -1,0 +1,296 @@
+"""Notes: what a walk carries comes out as sentences in reading order, each once and with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from opwalker.model.notes import Note, Statement, Statements, Table, Text
+from opwalker.views.entries import EntryView
+from opwalker.views.notes.note import note_of
+from opwalker.views.notes.words import marked, some
+from tests.trees import tree
+from tests.views.miniatures import SOURCE, walk_of
+
+DISPATCH = """#pragma once
+#define SWITCH_TYPE(TYPE, ...)                                     \\
+  if (TYPE == at::ScalarType::Float) {                             \\
+    using elem_t = float;                                          \\
+    __VA_ARGS__();                                                 \\
+  } else if (TYPE == at::ScalarType::Half) {                       \\
+    using elem_t = uint16_t;                                       \\
+    __VA_ARGS__();                                                 \\
+  } else {                                                         \\
+    TORCH_CHECK(false, "no such type: ", TYPE);                    \\
+  }
+"""
+
+STORE = """#include "dispatch.h"
+namespace mini {
+template <typename T>
+__global__ void __launch_bounds__(256) store_kernel(
+    const T* __restrict__ rows,   // [tokens, width]
+    T* __restrict__ pages,        // [pages, width/x, page, x]
+    const int64_t* __restrict__ slots,  // [tokens]
+    const int row_stride, const int width, const int page, const int x) {
+  const int64_t token = blockIdx.x;
+  const int64_t slot = slots[token];
+  if (slot < 0) {
+    return;
+  }
+  __shared__ float most;
+  for (int i = threadIdx.x; i < width; i += blockDim.x) {
+    const int64_t at = (slot / page) * (width / x) * page * x + (i / x) * page * x + (slot % page) * x + i % x;
+    pages[at] = rows[token * row_stride + i];
+  }
+  __syncthreads();
+}
+}  // namespace mini
+
+void store(torch::Tensor& rows,    // [tokens, width]
+           torch::Tensor& pages,   // [pages, width/x, page, x]
+           torch::Tensor& slots) { // [tokens]
+  TORCH_CHECK(slots.dim() == 1, "slots must be flat");
+  int tokens = slots.size(0);
+  int width = rows.size(1);
+  int page = pages.size(2);
+  int x = pages.size(3);
+  int row_stride = rows.stride(0);
+  dim3 grid(tokens);
+  dim3 block(std::min(width, 256));
+  const at::cuda::OptionalCUDAGuard device_guard(device_of(rows));
+  const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+  const auto kind = rows.scalar_type();
+  SWITCH_TYPE(kind, [&] {
+    mini::store_kernel<elem_t><<<grid, block, 0, stream>>>(
+        rows.data_ptr<elem_t>(), pages.data_ptr<elem_t>(), slots.data_ptr<int64_t>(), row_stride, width, page, x);
+  });
+}
+"""
+
+LIBRARY = {
+    "csrc/dispatch.h": DISPATCH,
+    "csrc/store.cu": STORE,
+    "csrc/bindings.cpp": """TORCH_LIBRARY(mini, ops) {
+  ops.def("store(Tensor rows, Tensor! pages, Tensor slots) -> ()");
+  ops.impl("store", torch::kCUDA, &store);
+}
+""",
+}
+
+HELD = """#include <Python.h>
+static int last_error = 0;
+#define TRY(call) do { int e = (call); if (e != 0) { last_error = e; } } while (0)
+static void* room(size_t n) {
+  void* p = nullptr;
+  TRY(cudaMalloc(&p, n));
+  return p;
+}
+extern "C" {
+void* take(size_t n) {
+  void* found = room(n);
+  if (last_error != 0) return nullptr;
+  PyGILState_STATE state = PyGILState_Ensure();
+  if (n == 7) {
+    PyGILState_Release(state);
+    return nullptr;
+  }
+  PyGILState_Release(state);
+  return found;
+}
+}
+"""
+
+
+_MARKS = {"code": "`{}`", "strong": "**{}**"}
+
+
+def plain(text: Text) -> str:
+    return "".join(_MARKS.get(run.style, "{}").format(run.text) if run.style else run.text for run in text)
+
+
+def _said(items: tuple[Statement, ...], depth: int = 0) -> Iterator[str]:
+    for item in items:
+        yield "  " * depth + plain(item.text)
+        yield from _said(item.below, depth + 1)
+
+
+def section(note: Note, name: str) -> list[str]:
+    """Every sentence and row of a section, what is folded included."""
+    (found,) = [one for one in note.sections if one.id == name]
+    out: list[str] = []
+    for block in found.blocks:
+        if isinstance(block, Statements):
+            out += _said(block.items)
+        elif isinstance(block, Table):
+            out += [" | ".join(plain(cell.text) for cell in row) for row in block.rows]
+    return out
+
+
+@pytest.fixture(scope="module")
+def note() -> Note:
+    return note_of(walk_of(LIBRARY, "mini::store"), "cuda")
+
+
+@pytest.fixture(scope="module")
+def held() -> Note:
+    return note_of(EntryView(tree({"csrc/held.cpp": HELD}), SOURCE).walk("csrc/held.cpp::take"), "cuda")
+
+
+def test_sections_stand_in_reading_order(note: Note) -> None:
+    assert [one.id for one in note.sections] == [
+        "entry", "contract", "path", "shapes", "checks", "ownership", "synchronisation", "dispatch", "launch",
+        "kernel-1", "questions",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("part", "sentences"),
+    [
+        (
+            "contract",
+            ["Writes `pages` in place: calls cannot be dropped or reordered.",
+             "Returns nothing: results go there and nowhere else.",
+             "No fake implementation was found; as it only writes arguments, torch traces it without one.",
+             "`pages` | `Tensor` | written | `torch::Tensor&` | "],
+        ),
+        (
+            "shapes",
+            ["`rows` is documented as `[tokens, width]`.",
+             "  In the code it is `[?, width, ...]`, as documented.",
+             ("  It may be strided: the kernel gets the stride of dimension 0 (`row_stride`), so rows may lie apart: "
+              "a slice of a wider tensor, as of a fused QKV, needs no copy."),
+             ("  `width` is cut into groups of `x`: the `x` elements of a group stand side by side, so that one wide "
+              "access can move them, then those of the next `page`, before the next group of `width` begins."),
+             "  Checks allow 1 dimension.",
+             "Of `pages` and `slots`, neither contiguity nor a stride is asked for.",
+             "`tokens` | `slots.size(0)` | `int`, 64 bits narrowed"],
+        ),
+        (
+            "checks",
+            ['Requires that `slots` has 1 dimension, else `"slots must be flat"`.',
+             "Runs on the device of `rows`, by `at::cuda::OptionalCUDAGuard` of `device_of(rows)`.",
+             "Work goes to the current stream: `at::cuda::getCurrentCUDAStream()`."],
+        ),
+        ("ownership", ["The guard `device_guard` lives to the end of its scope in `store`."]),
+        (
+            "dispatch",
+            ["The macro `SWITCH_TYPE` on `kind` binds `elem_t` to `float` or `uint16_t`.",
+             "  There, `kind` is `rows.scalar_type()`.",
+             '  It raises unless `kind` is Float or Half: `"no such type: ", kind`.',
+             "`mini::store_kernel` is compiled in 2 instances.",
+             "  `T` is `float` or `unsigned short`, from the macro `SWITCH_TYPE`.",
+             "`<float>`"],
+        ),
+        (
+            "launch",
+            ["  Grid: `tokens` blocks, written `dim3 grid(tokens)`.",
+             "  Block: `min(width, 256)` threads, written `dim3 block(std::min(width, 256))`.",
+             "  Dynamic shared memory: none.",
+             "  There, `tokens` is `slots.size(0)`."],
+        ),
+        (
+            "kernel-1",
+            ["One block for each `token` (`blockIdx.x`, `tokens` in all).",
+             "Nothing more is done where `slot < 0`, with `slot` = `slots[token]`.",
+             "The threads of a block stride over `width` (`i`).",
+             "Shared memory: `float most`, 4 bytes.",
+             "1 barrier, told under Synchronisation points.",
+             "`rows` is addressed as its documented shape, with strides that the host passes: `[tokens, width]`.",
+             "  Requires that `rows` is contiguous from `width` on.",
+             "`pages` is addressed as its documented shape `[pages, width/x, page, x]`.",
+             "    Given that `width % x == 0`."],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_known_is_said(note: Note, part: str, sentences: list[str]) -> None:
+    rest = iter(section(note, part))
+    missing = [one for one in sentences if not any(one == found for found in rest)]
+    assert missing == [], section(note, part)
+
+
+def test_no_statement_stands_twice(note: Note) -> None:
+    whole = [one for part in note.sections for one in section(note, part.id) if len(one) > 40]
+    assert len(whole) > 20
+    assert sorted(one for one in set(whole) if whole.count(one) > 1) == []
+
+
+def test_every_statement_of_the_source_has_its_place(note: Note) -> None:
+    lengths = {path: text.count("\n") for path, text in LIBRARY.items()}
+    spans = []
+    for part in note.sections:
+        for block in part.blocks:
+            for item in block.items if isinstance(block, Statements) else ():
+                spans += [*item.at, *(span for one in item.below for span in one.at)]
+    assert len(spans) > 15
+    assert [span for span in spans if not 1 <= span.line <= span.end_line <= lengths[span.file]] == []
+
+
+def test_long_lists_are_folded(note: Note) -> None:
+    (dispatch,) = [one for one in note.sections if one.id == "dispatch"]
+    assert [block.fold for block in dispatch.blocks if block.fold] == ["2 instances of mini::store_kernel"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Acquires GIL state: `PyGILState_Ensure()`, held in `state`, in `take`.",
+        "  Released by `PyGILState_Release(state)`.",
+        "  Every way out behind it passes a release or hands it on.",
+        "Acquires device memory: `cudaMalloc(&p, n)`, held in `p`, in `room`.",
+        "  It is returned to the caller.",
+        "`last_error` (`int`) is a global.",
+        "  Written by `last_error = e` (the macro `TRY`) in `room`.",
+        "  Tested in `take`.",
+        (
+            "Nothing is thrown across C: `take` has C linkage, and no throw and no raising check stands in it or in "
+            "the one function of this source that it calls."
+        ),
+    ],
+)
+def test_ownership_across_c(held: Note, sentence: str) -> None:
+    assert sentence in section(held, "ownership")
+
+
+def test_a_release_that_is_missing_is_told() -> None:
+    leaking = HELD.replace("    PyGILState_Release(state);\n    return nullptr;", "    return found;")
+    note = note_of(EntryView(tree({"csrc/held.cpp": leaking}), SOURCE).walk("csrc/held.cpp::take"), "cuda")
+    assert "  **Not released** on 1 way out behind it." in section(note, "ownership")
+
+
+def test_an_op_that_returns_something_needs_a_fake() -> None:
+    returning = {**LIBRARY, "csrc/bindings.cpp": LIBRARY["csrc/bindings.cpp"].replace("-> ()", "-> Tensor")}
+    note = note_of(walk_of(returning, "mini::store"), "cuda")
+    assert "No fake implementation was found: `torch.compile` cannot trace through it here." in section(
+        note, "contract"
+    )
+
+
+def test_a_file_is_told_in_reading_order() -> None:
+    note = note_of(EntryView(tree({"csrc/held.cpp": HELD}), SOURCE).walk("csrc/held.cpp"), "cuda")
+    assert plain(note.summary) == "Holds 1 entry point, 1 host function and 1 global."
+    assert [row.split(" | ")[0] for row in section(note, "outline")] == ["`take`", "`room`", "`last_error`"]
+    assert "path" not in {one.id for one in note.sections}
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "expected"),
+    [
+        ("dimension 0 of weight equals x", ["weight"], "dimension 0 of `weight` equals x"),
+        ("std::gcd(16 / sizeof(a), n) is 1 or 2", [], "`std::gcd(16 / sizeof(a), n)` is 1 or 2"),
+        ("vec_size == 16 (:7)", [], "`vec_size == 16` (:7)"),
+        ("!force_one and world_ is 2", [], "`!force_one` and `world_` is 2"),
+        ('mode is "a" or "b"', ["mode"], '`mode` is `"a"` or `"b"`'),
+        ("of a block", ["a", "block"], "of a block"),
+        ("head % x", ["head", "x"], "`head` % `x`"),
+        ("not found: `f`", [], "not found: `f`"),
+    ],
+)
+def test_names_of_the_source_are_code(text: str, names: list[str], expected: str) -> None:
+    assert plain(marked(text, names)) == expected
+
+
+def test_many_values_are_counted() -> None:
+    assert plain(some([str(number) for number in range(20)], 3)) == "`0`, `1`, `2` and 17 more"
+    assert plain(some(["a", "b"], 3, "or")) == "`a` or `b`"
