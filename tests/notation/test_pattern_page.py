@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opwalker import resources
@@ -38,6 +38,7 @@ CLAUSES = st.builds(
 )
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(CLAUSES, min_size=1, max_size=2).map(tuple))
 def test_a_query_that_is_printed_reads_the_same(clauses: tuple[Clause, ...]) -> None:
     assert parse_query(print_query(clauses)) == clauses
