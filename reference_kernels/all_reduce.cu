@@ -115,8 +115,8 @@ __global__ void __launch_bounds__(kReduceThreads) all_reduce_two_stage_kernel(
 
 int64_t meta_size() { return sizeof(Signal); }
 
-// `ipc_tensors`: addresses, in the order of ranks, of `region_size` bytes each that begin as zeros: meta_size() bytes for flags,
-// the rest for sums.
+// `ipc_tensors`: addresses, in the order of ranks, of `region_size` bytes each that begin as zeros: meta_size() bytes for
+// flags, the rest for sums.
 int64_t init_custom_ar(const std::vector<int64_t>& ipc_tensors, int64_t region_size, int64_t rank) {
   const int64_t ranks = static_cast<int64_t>(ipc_tensors.size());
   STD_TORCH_CHECK(1 < ranks && ranks <= kMaxRanks && 0 <= rank && rank < ranks, "init_custom_ar: 2 to 8 ranks");
@@ -135,31 +135,27 @@ void register_buffer(int64_t fa, const std::vector<int64_t>& ipc_tensors) {
 
 void dispose(int64_t fa) { delete reinterpret_cast<Communicator*>(fa); }
 
-inline void check(cudaError_t error, const char* op) {
-  STD_TORCH_CHECK(error == cudaSuccess, op, ": ", cudaGetErrorString(error));
-}
-
 // Memory on the current device, zeroed, and a handle with which another process can open it.
 std::tuple<int64_t, Tensor> allocate_shared_buffer_and_handle(int64_t size) {
   void* memory = nullptr;
-  check(cudaMalloc(&memory, size), "allocate_shared_buffer_and_handle");
-  check(cudaMemset(memory, 0, size), "allocate_shared_buffer_and_handle");
-  check(cudaDeviceSynchronize(), "allocate_shared_buffer_and_handle");
+  check_cuda(cudaMalloc(&memory, size), "allocate_shared_buffer_and_handle");
+  check_cuda(cudaMemset(memory, 0, size), "allocate_shared_buffer_and_handle");
+  check_cuda(cudaDeviceSynchronize(), "allocate_shared_buffer_and_handle");
   Tensor handle = torch::stable::empty({sizeof(cudaIpcMemHandle_t)}, ScalarType::Byte);
-  check(cudaIpcGetMemHandle(static_cast<cudaIpcMemHandle_t*>(handle.data_ptr()), memory),
+  check_cuda(cudaIpcGetMemHandle(static_cast<cudaIpcMemHandle_t*>(handle.data_ptr()), memory),
         "allocate_shared_buffer_and_handle");
   return {reinterpret_cast<int64_t>(memory), handle};
 }
 
 int64_t open_mem_handle(const Tensor& mem_handle) {  // [64]
   void* memory = nullptr;
-  check(cudaIpcOpenMemHandle(&memory, *static_cast<const cudaIpcMemHandle_t*>(mem_handle.data_ptr()),
+  check_cuda(cudaIpcOpenMemHandle(&memory, *static_cast<const cudaIpcMemHandle_t*>(mem_handle.data_ptr()),
                              cudaIpcMemLazyEnablePeerAccess),
         "open_mem_handle");
   return reinterpret_cast<int64_t>(memory);
 }
 
-void free_shared_buffer(int64_t buffer) { check(cudaFree(reinterpret_cast<void*>(buffer)), "free_shared_buffer"); }
+void free_shared_buffer(int64_t buffer) { check_cuda(cudaFree(reinterpret_cast<void*>(buffer)), "free_shared_buffer"); }
 
 void all_reduce(int64_t fa,
                 const Tensor& inp,  // [...]
@@ -193,13 +189,14 @@ void all_reduce(int64_t fa,
       if (bytes <= kOneStageBytes) {
         all_reduce_one_stage_kernel<scalar_t, kWidth><<<blocks, kReduceThreads, 0, stream>>>(
             to, from, communicator.peers, communicator.rank, communicator.ranks, vectors);
+        check_launch("all_reduce");
       } else {
         all_reduce_two_stage_kernel<scalar_t, kWidth><<<blocks, kReduceThreads, 0, stream>>>(
             to, from, communicator.peers, communicator.rank, communicator.ranks, vectors);
+        check_launch("all_reduce");
       }
     });
   });
-  check_launch("all_reduce");
 }
 
 }  // namespace opwalker_ref

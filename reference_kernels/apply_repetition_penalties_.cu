@@ -80,9 +80,9 @@ void apply_repetition_penalties_(Tensor& logits,                        // [num_
                       static_cast<unsigned>((vocab_size / kWidth + kThreads - 1) / kThreads));
       apply_repetition_penalties_kernel<scalar_t, kWidth><<<grid, kThreads, 0, stream>>>(
           x, prompt, output, static_cast<const scalar_t*>(repetition_penalties.data_ptr()), vocab_size);
+      check_launch("apply_repetition_penalties_");
     });
   });
-  check_launch("apply_repetition_penalties_");
 }
 
 }  // namespace opwalker_ref

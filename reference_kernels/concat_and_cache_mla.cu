@@ -71,12 +71,12 @@ void concat_and_cache_mla(const Tensor& kv_c,          // [num_tokens, kv_lora_r
       constexpr int kWidth = kWide ? kFull : 1;
       const dim3 block = block_for_heads((kv_lora_rank + pe_dim) / kWidth, 1);
       concat_and_cache_mla_kernel<scalar_t, cache_t, kWidth><<<grid_for_heads(num_tokens, 1, block), block, 0, stream>>>(
-          to, c, pe, static_cast<const int64_t*>(slot_mapping.data_ptr()), static_cast<const float*>(scale.data_ptr()),
+          to, c, pe, static_cast<const int64_t*>(slot_mapping.data_ptr()), floats_of(scale, "concat_and_cache_mla", "scale"),
           block_stride, entry_stride, kv_c.stride(0), k_pe.stride(0), num_tokens, static_cast<int>(kv_lora_rank),
           static_cast<int>(pe_dim), static_cast<int>(block_size));
+      check_launch("concat_and_cache_mla");
     });
   });
-  check_launch("concat_and_cache_mla");
 }
 
 }  // namespace opwalker_ref

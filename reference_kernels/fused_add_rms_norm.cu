@@ -53,6 +53,7 @@ void launch_fused_add_rms_norm(scalar_t* input, scalar_t* residual, const scalar
   DISPATCH_BOOL(weight != nullptr, kHasWeight, [&] {
     fused_add_rms_norm_kernel<scalar_t, kWidth, kHasWeight><<<blocks, threads, 0, stream>>>(
         input, residual, weight, rows, static_cast<float>(epsilon), hidden_size);
+    check_launch("fused_add_rms_norm");
   });
 }
 
@@ -90,7 +91,6 @@ void fused_add_rms_norm(Tensor& input,                        // [..., hidden_si
       launch_fused_add_rms_norm<scalar_t, 1>(in, sum, w, rows, epsilon, size, stream);
     }
   });
-  check_launch("fused_add_rms_norm");
 }
 
 }  // namespace opwalker_ref

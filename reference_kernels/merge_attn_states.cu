@@ -119,6 +119,8 @@ void merge_attn_states(Tensor& output,                            // [num_tokens
   STD_TORCH_CHECK(output_scale.has_value() ? output.scalar_type() == ScalarType::Float8_e4m3fn
                                            : output.scalar_type() == prefix_output.scalar_type(),
                   "merge_attn_states: output must have the type of the inputs, or be fp8 (e4m3) with output_scale");
+  STD_TORCH_CHECK(!output_lse.has_value() || output_lse->scalar_type() == ScalarType::Float,
+                  "merge_attn_states: output_lse must be float32");
   STD_TORCH_CHECK(tokens_with_prefix <= num_tokens, "merge_attn_states: more tokens with a context than tokens");
   const HeadStrides output_strides = strides_of(output);
   const HeadStrides prefix_strides = strides_of(prefix_output);
@@ -132,7 +134,7 @@ void merge_attn_states(Tensor& output,                            // [num_tokens
     const auto* prefix = static_cast<const scalar_t*>(prefix_output.data_ptr());
     const auto* suffix = static_cast<const scalar_t*>(suffix_output.data_ptr());
     auto* to_lse = output_lse.has_value() ? static_cast<float*>(output_lse->data_ptr()) : nullptr;
-    const auto* scale = output_scale.has_value() ? static_cast<const float*>(output_scale->data_ptr()) : nullptr;
+    const auto* scale = output_scale.has_value() ? floats_of(*output_scale, "merge_attn_states", "output_scale") : nullptr;
     constexpr int kFull = kFullWidth<scalar_t>;
     const bool wide = head_size % kFull == 0 && output_strides.divide_by(kFull) && prefix_strides.divide_by(kFull) &&
                       suffix_strides.divide_by(kFull) && aligned<kFull>(prefix, suffix) && aligned<kFull>(to);
@@ -141,14 +143,14 @@ void merge_attn_states(Tensor& output,                            // [num_tokens
       const dim3 block = block_for_heads(head_size / kWidth, num_heads);
       const dim3 grid = grid_for_heads(num_tokens, num_heads, block);
       merge_attn_states_kernel<scalar_t, cache_t, kWidth><<<grid, block, 0, stream>>>(
-          to, to_lse, prefix, static_cast<const float*>(prefix_lse.data_ptr()), suffix,
-          static_cast<const float*>(suffix_lse.data_ptr()), scale, output_strides, prefix_strides, suffix_strides,
+          to, to_lse, prefix, floats_of(prefix_lse, "merge_attn_states", "prefix_lse"), suffix,
+          floats_of(suffix_lse, "merge_attn_states", "suffix_lse"), scale, output_strides, prefix_strides, suffix_strides,
           output_lse.has_value() ? lse_strides(*output_lse) : LseStrides{0, 0}, lse_strides(prefix_lse),
           lse_strides(suffix_lse), num_tokens, tokens_with_prefix, static_cast<int>(num_heads),
           static_cast<int>(head_size));
+      check_launch("merge_attn_states");
     });
   });
-  check_launch("merge_attn_states");
 }
 
 }  // namespace opwalker_ref

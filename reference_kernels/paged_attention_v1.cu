@@ -48,8 +48,9 @@ void paged_attention_v1(Tensor& out,                // [num_seqs, num_heads, hea
   const bool fp8 = is_fp8(kv_cache_dtype, query, key_cache, "paged_attention_v1");
   check_paged_attention(query, key_cache, value_cache, block_tables, seq_lens, num_kv_heads, block_size,
                         blocksparse_vert_stride, "paged_attention_v1");
+  STD_TORCH_CHECK(num_seqs <= 65535, "paged_attention_v1: more sequences than a grid has rows");
   STD_TORCH_CHECK(out.is_contiguous(), "paged_attention_v1: out must be contiguous");
-  if (out.numel() == 0) return;
+  if (query.numel() == 0) return;
 
   const DeviceGuard guard(query.get_device_index());
   const cudaStream_t stream = current_stream(query);
@@ -58,14 +59,16 @@ void paged_attention_v1(Tensor& out,                // [num_seqs, num_heads, hea
   DISPATCH_CACHE_TYPES(query.scalar_type(), fp8, "paged_attention_v1", [&] {
     const auto cache =
         paged_cache<cache_t>(key_cache, value_cache, block_tables, seq_lens, k_scale, v_scale, block_size);
-    const auto* slopes = alibi_slopes.has_value() ? static_cast<const float*>(alibi_slopes->data_ptr()) : nullptr;
-    // More than 48 KiB of shared memory has to be asked for; more than a multiprocessor has is refused at the launch.
-    cudaFuncSetAttribute(paged_attention_v1_kernel<scalar_t, cache_t>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    const auto* slopes = alibi_slopes.has_value() ? floats_of(*alibi_slopes, "paged_attention_v1", "alibi_slopes") : nullptr;
+    // More than 48 KiB of shared memory has to be asked for; more than a multiprocessor has is refused.
+    check_cuda(cudaFuncSetAttribute(paged_attention_v1_kernel<scalar_t, cache_t>,
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
+               "paged_attention_v1");
     paged_attention_v1_kernel<scalar_t, cache_t><<<grid, kAttentionThreads, shared, stream>>>(
         static_cast<scalar_t*>(out.data_ptr()), static_cast<const scalar_t*>(query.data_ptr()), slopes, cache,
         query.stride(0), static_cast<int>(num_kv_heads), static_cast<int>(head_size), static_cast<float>(scale));
+    check_launch("paged_attention_v1");
   });
-  check_launch("paged_attention_v1");
 }
 
 }  // namespace opwalker_ref

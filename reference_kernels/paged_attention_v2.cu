@@ -102,12 +102,13 @@ void paged_attention_v2(Tensor& out,                // [num_seqs, num_heads, hea
   check_paged_attention(query, key_cache, value_cache, block_tables, seq_lens, num_kv_heads, block_size,
                         blocksparse_vert_stride, "paged_attention_v2");
   STD_TORCH_CHECK(kPartition % block_size == 0, "paged_attention_v2: block_size must divide a partition");
+  STD_TORCH_CHECK(num_seqs <= 65535, "paged_attention_v2: more sequences than a grid has rows");
   STD_TORCH_CHECK(out.is_contiguous() && exp_sums.is_contiguous() && max_logits.is_contiguous() && tmp_out.is_contiguous(),
                   "paged_attention_v2: results must be contiguous");
   STD_TORCH_CHECK(tmp_out.size(2) == max_num_partitions && exp_sums.size(2) == max_num_partitions &&
                       max_logits.size(2) == max_num_partitions,
                   "paged_attention_v2: there must be room for max_seq_len / ", kPartition, " partitions, rounded up");
-  if (out.numel() == 0) return;
+  if (query.numel() == 0) return;
 
   const DeviceGuard guard(query.get_device_index());
   const cudaStream_t stream = current_stream(query);
@@ -118,17 +119,18 @@ void paged_attention_v2(Tensor& out,                // [num_seqs, num_heads, hea
   DISPATCH_CACHE_TYPES(query.scalar_type(), fp8, "paged_attention_v2", [&] {
     const auto cache =
         paged_cache<cache_t>(key_cache, value_cache, block_tables, seq_lens, k_scale, v_scale, block_size);
-    const auto* slopes = alibi_slopes.has_value() ? static_cast<const float*>(alibi_slopes->data_ptr()) : nullptr;
+    const auto* slopes = alibi_slopes.has_value() ? floats_of(*alibi_slopes, "paged_attention_v2", "alibi_slopes") : nullptr;
     auto* parts = static_cast<scalar_t*>(tmp_out.data_ptr());
     paged_attention_v2_kernel<scalar_t, cache_t>
         <<<partitions, kAttentionThreads, (head_size + kPartition) * sizeof(float), stream>>>(
             sums, highest, parts, static_cast<const scalar_t*>(query.data_ptr()), slopes, cache, query.stride(0),
             static_cast<int>(num_kv_heads), static_cast<int>(head_size), static_cast<float>(scale));
+    check_launch("paged_attention_v2");
     paged_attention_v2_reduce_kernel<scalar_t><<<heads, kAttentionThreads, max_num_partitions * sizeof(float), stream>>>(
         static_cast<scalar_t*>(out.data_ptr()), sums, highest, parts, cache.seq_lens,
         static_cast<int>(max_num_partitions), static_cast<int>(head_size));
+    check_launch("paged_attention_v2");
   });
-  check_launch("paged_attention_v2");
 }
 
 }  // namespace opwalker_ref

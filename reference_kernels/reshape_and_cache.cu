@@ -79,9 +79,9 @@ __global__ void __launch_bounds__(256) fill_slots_kernel(
       const int vector = i / group_size;
       if (tokens[row] < 0) continue;
 #ifndef OPWALKER_WRONG_AXES_SWAPPED
-      cache_t* to = to_keys + (vector * block_size + offset + row) * x;
+      cache_t* to = to_keys + (static_cast<int64_t>(vector) * block_size + offset + row) * x;
 #else
-      cache_t* to = to_keys + ((offset + row) * (head_size / x) + vector) * x;
+      cache_t* to = to_keys + (static_cast<int64_t>(offset + row) * (head_size / x) + vector) * x;
 #endif
       store<x>(to, load<x>(keys + row * pitch + vector * x));
     }
@@ -153,11 +153,12 @@ void reshape_and_cache(const Tensor& key,           // [num_tokens, num_heads, h
   const int64_t scratch_size = num_slots + 2 * num_groups + 1;
   Tensor scratch = torch::stable::new_empty(key, {scratch_size}, ScalarType::Int);
   int* first = static_cast<int*>(scratch.data_ptr());
-  cudaMemsetAsync(first, 0xff, scratch_size * sizeof(int), stream);
+  check_cuda(cudaMemsetAsync(first, 0xff, scratch_size * sizeof(int), stream), "reshape_and_cache");
   const Slots slots{first, first + num_slots, first + num_slots + num_groups, first + num_slots + 2 * num_groups};
   const auto* mapping = static_cast<const int64_t*>(slot_mapping.data_ptr());
   const unsigned note_blocks = static_cast<unsigned>((num_tokens + 255) / 256);
   note_tokens_kernel<<<note_blocks, 256, 0, stream>>>(mapping, slots, static_cast<int>(num_tokens), group_size);
+  check_launch("reshape_and_cache");
 
   const unsigned blocks = blocks_to_fill(num_tokens * num_heads, 8);
   DISPATCH_CACHE_TYPES(key.scalar_type(), fp8, "reshape_and_cache", [&] {
@@ -166,8 +167,8 @@ void reshape_and_cache(const Tensor& key,           // [num_tokens, num_heads, h
     auto* to_values = static_cast<cache_t*>(value_cache.data_ptr());
     const auto* k = static_cast<const scalar_t*>(key.data_ptr());
     const auto* v = static_cast<const scalar_t*>(value.data_ptr());
-    const auto* ks = static_cast<const float*>(k_scale.data_ptr());
-    const auto* vs = static_cast<const float*>(v_scale.data_ptr());
+    const auto* ks = floats_of(k_scale, "reshape_and_cache", "k_scale");
+    const auto* vs = floats_of(v_scale, "reshape_and_cache", "v_scale");
     const size_t shared = 2 * kGroup * (head_size + x) * sizeof(cache_t);
     STD_TORCH_CHECK(shared <= 48 * 1024, "reshape_and_cache: head_size is too large");
     const bool wide = key_stride % kWidth == 0 && value.stride(0) % kWidth == 0 && aligned<kWidth>(k, v);
@@ -175,9 +176,9 @@ void reshape_and_cache(const Tensor& key,           // [num_tokens, num_heads, h
       fill_slots_kernel<scalar_t, cache_t, kWide ? kWidth : 1><<<blocks, 256, shared, stream>>>(
           to_keys, to_values, k, v, slots, ks, vs, key_stride, value.stride(0), static_cast<int>(num_heads),
           static_cast<int>(head_size), static_cast<int>(block_size), group_size);
+      check_launch("reshape_and_cache");
     });
   });
-  check_launch("reshape_and_cache");
 }
 
 }  // namespace opwalker_ref

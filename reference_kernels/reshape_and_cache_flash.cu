@@ -92,8 +92,8 @@ void reshape_and_cache_flash(const Tensor& key,           // [num_tokens, num_he
     auto* to_values = static_cast<cache_t*>(value_cache.data_ptr());
     const auto* k = static_cast<const scalar_t*>(key.data_ptr());
     const auto* v = static_cast<const scalar_t*>(value.data_ptr());
-    const auto* ks = static_cast<const float*>(k_scale.data_ptr());
-    const auto* vs = static_cast<const float*>(v_scale.data_ptr());
+    const auto* ks = floats_of(k_scale, "reshape_and_cache_flash", "k_scale");
+    const auto* vs = floats_of(v_scale, "reshape_and_cache_flash", "v_scale");
     constexpr int kFull = kFullWidth<scalar_t>;
     const int64_t all[] = {head_size, key_stride, value_stride, strides.block, strides.slot, strides.head};
     const bool wide = std::all_of(all, all + 6, [](int64_t stride) { return stride % kFull == 0; }) &&
@@ -107,9 +107,9 @@ void reshape_and_cache_flash(const Tensor& key,           // [num_tokens, num_he
               to_keys, to_values, k, v, static_cast<const int64_t*>(slot_mapping.data_ptr()), ks, vs, strides, key_stride,
               value_stride, num_tokens, static_cast<int>(num_heads), static_cast<int>(head_size),
               static_cast<int>(block_size), k_scale.numel() == 1 ? 0 : 1);
+      check_launch("reshape_and_cache_flash");
     });
   });
-  check_launch("reshape_and_cache_flash");
 }
 
 }  // namespace opwalker_ref

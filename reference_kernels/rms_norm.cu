@@ -53,6 +53,7 @@ void launch_rms_norm(scalar_t* result, const scalar_t* input, const scalar_t* we
   DISPATCH_BOOL(weight != nullptr, kHasWeight, [&] {
     rms_norm_kernel<scalar_t, kWidth, kHasWeight><<<blocks, threads, 0, stream>>>(
         result, input, weight, rows, static_cast<float>(epsilon), hidden_size);
+    check_launch("rms_norm");
   });
 }
 
@@ -89,7 +90,6 @@ void rms_norm(Tensor& result,                       // [..., hidden_size]
       launch_rms_norm<scalar_t, 1>(out, in, w, rows, epsilon, size, stream);
     }
   });
-  check_launch("rms_norm");
 }
 
 }  // namespace opwalker_ref

@@ -67,6 +67,7 @@ void launch_rotary_embedding(const int64_t* positions, scalar_t* query, scalar_t
     rotary_embedding_kernel<scalar_t, cache_t, kIsNeox, kWidth><<<grid, block, 0, stream>>>(
         positions, query, key, cos_sin_cache, query_strides, key_strides, num_tokens, num_heads, num_kv_heads, rot_dim,
         inverse);
+    check_launch("rotary_embedding");
   });
 }
 
@@ -135,7 +136,6 @@ void rotary_embedding(
       }
     });
   });
-  check_launch("rotary_embedding");
 }
 
 }  // namespace opwalker_ref

@@ -41,7 +41,7 @@ void swap_blocks(const Tensor& src,  // [num_src_blocks, ...]
 #endif
     const cudaError_t error = cudaMemcpyAsync(to + dst_block * block_size_in_bytes, from + src_block * block_size_in_bytes,
                                               block_size_in_bytes, kind, stream);
-    STD_TORCH_CHECK(error == cudaSuccess, "swap_blocks: a copy failed: ", cudaGetErrorString(error));
+    check_cuda(error, "swap_blocks");
   }
 }
 

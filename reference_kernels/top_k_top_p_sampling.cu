@@ -194,8 +194,8 @@ void top_k_top_p_sampling(Tensor& samples,                     // [num_seqs]
         top_k.has_value() ? static_cast<const int*>(top_k->data_ptr()) : nullptr,
         top_p.has_value() ? static_cast<const float*>(top_p->data_ptr()) : nullptr,
         static_cast<const float*>(uniform.data_ptr()), logits.stride(0), static_cast<int>(logits.size(1)));
+    check_launch("top_k_top_p_sampling");
   });
-  check_launch("top_k_top_p_sampling");
 }
 
 }  // namespace opwalker_ref

@@ -46,12 +46,14 @@ __global__ void __launch_bounds__(256) gated_kernel(
 }
 
 template <typename Activation, typename scalar_t, int kWidth>
-void launch_gated(scalar_t* out, const scalar_t* input, int64_t num_tokens, int64_t d, cudaStream_t stream) {
+void launch_gated(scalar_t* out, const scalar_t* input, int64_t num_tokens, int64_t d, cudaStream_t stream,
+                  const char* op) {
   constexpr int kThreads = 256;
   const int64_t per_block = static_cast<int64_t>(kThreads) * 2 * kWidth;
   const unsigned blocks_per_row = static_cast<unsigned>((d + per_block - 1) / per_block);
   const unsigned blocks = static_cast<unsigned>(num_tokens) * blocks_per_row;
   gated_kernel<Activation, scalar_t, kWidth><<<blocks, kThreads, 0, stream>>>(out, input, d, blocks_per_row);
+  check_launch(op);
 }
 
 // The host side that all gated activations share.
@@ -71,12 +73,11 @@ void gated(Tensor& out, const Tensor& input, const char* op) {
     auto* to = static_cast<scalar_t*>(out.data_ptr());
     const auto* from = static_cast<const scalar_t*>(input.data_ptr());
     if (d % kWidth == 0 && aligned<kWidth>(to, from)) {
-      launch_gated<Activation, scalar_t, kWidth>(to, from, out.numel() / d, d, stream);
+      launch_gated<Activation, scalar_t, kWidth>(to, from, out.numel() / d, d, stream, op);
     } else {
-      launch_gated<Activation, scalar_t, 1>(to, from, out.numel() / d, d, stream);
+      launch_gated<Activation, scalar_t, 1>(to, from, out.numel() / d, d, stream, op);
     }
   });
-  check_launch(op);
 }
 
 }  // namespace opwalker_ref

@@ -34,18 +34,26 @@ inline cudaStream_t current_stream(const Tensor& tensor) {
   return static_cast<cudaStream_t>(stream);
 }
 
+// What a call of the runtime returns.
+inline void check_cuda(cudaError_t error, const char* op) {
+  STD_TORCH_CHECK(error == cudaSuccess, op, ": ", cudaGetErrorString(error));
+}
+
 // A launch reports nothing by itself: a configuration that the device refuses is found here.
-inline void check_launch(const char* op) {
-  const cudaError_t error = cudaGetLastError();
-  STD_TORCH_CHECK(error == cudaSuccess, op, ": launch failed: ", cudaGetErrorString(error));
+inline void check_launch(const char* op) { check_cuda(cudaGetLastError(), op); }
+
+// The elements of a tensor that is read, whose type must be float32.
+inline const float* floats_of(const Tensor& tensor, const char* op, const char* name) {
+  STD_TORCH_CHECK(tensor.scalar_type() == ScalarType::Float, op, ": ", name, " must be float32");
+  return static_cast<const float*>(tensor.data_ptr());
 }
 
 // How many blocks a grid-stride loop needs: enough to fill the device, never more than there is work.
 inline unsigned blocks_to_fill(int64_t blocks_of_work, int blocks_per_multiprocessor) {
   int device = 0;
   int multiprocessors = 1;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  check_cuda(cudaGetDevice(&device), "blocks_to_fill");
+  check_cuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "blocks_to_fill");
   return static_cast<unsigned>(
       std::min<int64_t>(blocks_of_work, static_cast<int64_t>(multiprocessors) * blocks_per_multiprocessor));
 }
