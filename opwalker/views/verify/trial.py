@@ -74,6 +74,8 @@ def serve(subject: Subject, connection: Connection) -> None:
     # What a kernel or a library prints must not get between the lines of the answer.
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
+    if subject.emulated:
+        os.dup2(quiet, 2)  # nor may what the C library says of memory that a wrong variant has spoilt
     try:
         contract = load(Path(subject.folder), subject.op)
         called = op_of(subject, contract)
