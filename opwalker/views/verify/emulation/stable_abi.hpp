@@ -243,14 +243,19 @@ inline std::map<std::string, Registered>& registered() {
   return all;
 }
 
+// Of the implementations for several dispatch keys the one for CUDA is called.
 struct Library {
+  bool called;
+
   void def(const char*) {}
-  void impl(const char* name, Registered op) { registered()[name] = op; }
+  void impl(const char* name, Registered op) {
+    if (called) registered()[name] = op;
+  }
 };
 
 struct Registration {
-  explicit Registration(void (*fill)(Library&)) {
-    Library library;
+  Registration(void (*fill)(Library&), const char* key) {
+    Library library{std::strcmp(key, "CUDA") == 0};
     fill(library);
   }
 };
@@ -264,14 +269,14 @@ inline std::vector<Tensor>& kept() {
 
 #define TORCH_BOX(FUNCTION) \
   ::cuda_on_cpu::Registered{&::cuda_on_cpu::Boxed<(FUNCTION)>::call, ::cuda_on_cpu::Boxed<(FUNCTION)>::kArguments}
-#define CUDA_ON_CPU_REGISTRATION(NAME, LIBRARY)                        \
-  static void NAME(::cuda_on_cpu::Library&);                           \
-  static const ::cuda_on_cpu::Registration NAME##_registration(&NAME); \
+#define CUDA_ON_CPU_REGISTRATION(NAME, KEY, LIBRARY)                        \
+  static void NAME(::cuda_on_cpu::Library&);                                \
+  static const ::cuda_on_cpu::Registration NAME##_registration(&NAME, KEY); \
   static void NAME(::cuda_on_cpu::Library& LIBRARY)
 #define STABLE_TORCH_LIBRARY_FRAGMENT(NAMESPACE, LIBRARY) \
-  CUDA_ON_CPU_REGISTRATION(cuda_on_cpu_fragment_##NAMESPACE, LIBRARY)
+  CUDA_ON_CPU_REGISTRATION(cuda_on_cpu_fragment_##NAMESPACE, "", LIBRARY)
 #define STABLE_TORCH_LIBRARY_IMPL(NAMESPACE, KEY, LIBRARY) \
-  CUDA_ON_CPU_REGISTRATION(cuda_on_cpu_impl_##NAMESPACE##_##KEY, LIBRARY)
+  CUDA_ON_CPU_REGISTRATION(cuda_on_cpu_impl_##NAMESPACE##_##KEY, #KEY, LIBRARY)
 
 // Calls an op. 0: done, and `returned` describes what came back until the next call; 1: `said` holds the error. `kernels`
 // gets the names of the kernels launched, one a line.
