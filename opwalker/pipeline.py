@@ -270,9 +270,7 @@ def load_rules() -> tuple[tuple[Rule, str], ...]:
     return tuple(found)
 
 
-def diff(
-    options: Options, old: str, new: str | None, *, progress: Progress = None, say: Say = None
-) -> DiffResult:
+def diff(options: Options, old: str, new: str | None, *, progress: Progress = None, say: Say = None) -> DiffResult:
     """What changed from the source ``old`` to ``new`` (None: the source that the options name)."""
     from opwalker.views.diff import compare
 
@@ -289,9 +287,7 @@ def _version(session: Session) -> Version:
     table = session.ops()
     ops = ops_of_build(table.ops, session.options.build)
     found = session.kept("kernels:None", KernelsResult, lambda: _kernels(session, None))
-    ways = session.kept(
-        "survey", Survey, lambda: survey(session.workbench, session.source, ops, session.progress)
-    )
+    ways = session.kept("survey", Survey, lambda: survey(session.workbench, session.source, ops, session.progress))
     return Version(session.source, ops, found.kernels, ways, table.gaps)
 
 

@@ -15,9 +15,7 @@ _INCLUDE = re.compile(r'\s*(?:"([^"]+)"|<([^>]+)>)')
 _DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^)]*)\))?")
 
 
-def directives_of(
-    blanked: Blanked, conditionals: Conditionals
-) -> tuple[tuple[Include, ...], tuple[MacroEvent, ...]]:
+def directives_of(blanked: Blanked, conditionals: Conditionals) -> tuple[tuple[Include, ...], tuple[MacroEvent, ...]]:
     """The includes and the macro definitions of a file, in its order."""
     includes: list[Include] = []
     macros: list[MacroEvent] = []

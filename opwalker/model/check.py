@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from opwalker.model.cpp import ClassDef, Function, MacroEvent
+from opwalker.model.host import ParameterFact
 from opwalker.model.ops import Op
 from opwalker.model.places import SourceInfo
 from opwalker.model.statements import CallText, LaunchText, Routine
@@ -134,6 +135,14 @@ class PythonFunction:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class ReferenceShapes:
+    """What the contract of a reference kernel says of an op: a shape, as written, by tensor argument."""
+
+    kernel: str
+    shapes: Mapping[str, str]
+
+
 class CheckedTree(Protocol):
     """A source as rules see it, for one build."""
 
@@ -195,6 +204,12 @@ class CheckedTree(Protocol):
 
     def fakes(self, op: Op) -> Sequence[PythonFunction]:
         """The fake implementations of an op, with their parameters."""
+
+    def shapes(self, op: Op) -> Sequence[ParameterFact]:
+        """The parameters of an op's host functions, with the shapes that are documented and those that code shows."""
+
+    def contract(self, op: Op) -> ReferenceShapes | None:
+        """What the contract of the reference kernel for an op says; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

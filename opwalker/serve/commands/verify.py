@@ -35,9 +35,7 @@ def verify(
     bench: Annotated[bool, typer.Option("--bench", help="Measure times, too.")] = False,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE.png", help="Draw the times.")] = None,
     build_only: Annotated[bool, typer.Option("--build-only", help="Compile, and run nothing.")] = False,
-    no_wrong: Annotated[
-        bool, typer.Option("--no-wrong", help="Leave out the variants that must be refuted.")
-    ] = False,
+    no_wrong: Annotated[bool, typer.Option("--no-wrong", help="Leave out the variants that must be refuted.")] = False,
     seed: Annotated[str | None, typer.Option("--seed", metavar="N", help="Make the inputs of an earlier run.")] = None,
     deadline: Annotated[str, typer.Option("--deadline", metavar="SECONDS", help="For one case.")] = "60",
 ) -> int:

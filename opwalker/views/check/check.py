@@ -9,6 +9,7 @@ import difflib
 from collections import Counter
 from collections.abc import Sequence
 
+from opwalker import resources
 from opwalker.errors import UsageError
 from opwalker.facts.workers import processors
 from opwalker.model.check import CheckOptions, CheckResult, Finding, Rule, Settings
@@ -19,6 +20,7 @@ from opwalker.views.check.fakes import Fakes
 from opwalker.views.check.routines import Kept, read_routines
 from opwalker.views.check.run import findings_of, rule_info, run_rules
 from opwalker.views.check.settings import ProjectSettings, known_only, read_settings
+from opwalker.views.check.shapes import OpShapes
 from opwalker.views.check.tree import Tree
 
 
@@ -30,7 +32,8 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         known_only(names, known, where)
     selected = select_rules([rule for rule, _ in rules], chosen, project)
     changes = changed_lines(session.root.path, chosen.changed_since) if chosen.changed_since else None
-    tree = tree_of(session, project.names)
+    shapes = OpShapes(session.workbench, session.text_in_key, resources.folder("reference_kernels"))
+    tree = tree_of(session, project.names, shapes)
     if changes is not None:
         tree = tree.narrowed(changes.keys())
     found = run_rules(tree, selected, session.progress)
@@ -54,6 +57,7 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         counts=dict(sorted(Counter(one.rule for one in stays).items())),
         hidden={reason: number for reason, number in hidden.items() if number},
         rules=(*(rule_info(rule, pages[rule.id]) for rule in selected), rule_info(_EXCUSES, _EXCUSES_PAGE)),
+        notes=(shapes.missing,) if shapes.missing else (),
     )
 
 
@@ -74,7 +78,7 @@ def _changed(one: Finding, changes: Changes) -> bool:
     return any(first <= end and line <= last for file, line, end in places for first, last in changes.get(file, ()))
 
 
-def tree_of(session, settings: Settings) -> Tree:
+def tree_of(session, settings: Settings, shapes: OpShapes) -> Tree:
     """The source of a session as rules see it."""
     workbench = session.workbench
     digests = {path: row[3] for path, row in session.known.items()}
@@ -86,7 +90,7 @@ def tree_of(session, settings: Settings) -> Tree:
     fakes = Fakes(session.text)
     return Tree(
         workbench, session.source, session.ops().ops, routines, settings, session.text,
-        lambda language: languages.get(language, ()), fakes.of,
+        lambda language: languages.get(language, ()), fakes.of, shapes,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from opwalker.model.cpp import ClassDef, Function, MacroEvent
 from opwalker.model.statements import CallText, LaunchText, Routine
 from opwalker.model.walk import Op, SourceInfo
 from opwalker.views.check.members import data_members
+from opwalker.views.check.shapes import OpShapes
 
 Place = tuple[str, int]
 
@@ -37,6 +38,7 @@ class Tree:
         text: Callable[[str], str],
         languages: Callable[[str], str],
         fakes: Callable[[Op], Sequence[PythonFunction]],
+        shapes: OpShapes,
     ) -> None:
         self.source = source
         self.build = workbench.build
@@ -45,6 +47,8 @@ class Tree:
         self.ops = self._all_ops = ops
         self.text = text
         self.fakes = fakes
+        self.shapes = shapes.of
+        self.contract = shapes.contract
         self._workbench = workbench
         self._index = workbench.index
         self._resolver = workbench.unit().resolver

@@ -135,8 +135,7 @@ def build(folder: Path, wanted: Iterable[Wanted], toolchain: Toolchain, cache: P
         make_folder(cache / "kernels")
         _ninja(cache / "kernels", edges, jobs)
     return tuple(
-        Built(one, place) if place.is_file() else Built(one, None, _first_error(place))
-        for one, place in places.items()
+        Built(one, place) if place.is_file() else Built(one, None, _first_error(place)) for one, place in places.items()
     )
 
 

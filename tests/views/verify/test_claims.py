@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opwalker.model.walk import KernelEntry
-from opwalker.views.verify.documented import same_shape
+from opwalker.notation.shape_alike import same_shape
 from opwalker.views.verify.launched import split, unpredicted
 
 
