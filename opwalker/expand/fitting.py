@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opwalker.expand.binder import Binder
+from opwalker.expand.constraints import is_excluded
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.environment_templates import NoType
-from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.fits import Fit
 from opwalker.expand.frames import Frame, Named
 from opwalker.expand.homes import Home, Homes
@@ -24,11 +24,8 @@ from opwalker.expand.resolve import Candidate
 from opwalker.expand.specialised import Specialisations, is_full
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import Unknown
-from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.cpp import ClassDef, Function
-
-_ENABLE = re.compile(r"\benable_if(?:_t)?\s*<")
 
 
 class Fitter:
@@ -109,6 +106,9 @@ class Fitter:
                 out.append(fit if types is None else replace(fit, types=types))
             elif fit is not None:
                 refused.append(Fit(candidate, dict.fromkeys(self._names(candidate, home)), home.type, fit, False))
+        doubt = next((fit.why for fit in out if not fit.sure), None)
+        if doubt is not None and len(out) > 1:  # which of them is compiled for these arguments is not known
+            return [replace(fit, bound=dict.fromkeys(fit.bound), why=doubt, sure=False) for fit in out]
         out = self._specialised(out, candidates)
         if not out:
             return refused
@@ -203,11 +203,17 @@ class Fitter:
     ) -> Fit | str | None:
         """A fit; None where the candidate is ruled out for good, a text where only its types speak against it."""
         parameters = home.parameters(candidate.function)
+        sure = True
         try:
             bound, why = self.binder.bind(candidate, parameters, environment, given, passed, home, named)
             inside = self.binder.inside(candidate, {**home.bound, **bound}, home.type)
-            if why is None and self.is_excluded(candidate, inside):
+            try:
+                if is_excluded(candidate, inside):
+                    return None
+            except NoType:
                 return None
+            except Unknown as unknown:
+                sure, why = False, why or str(unknown)
         except NoType:
             return None
         except Mismatch:
@@ -215,7 +221,7 @@ class Fitter:
         except Unknown as unknown:
             why = str(unknown)
         given_types = self._auto_types(candidate.function, environment, passed)
-        return Fit(candidate, {**home.bound, **bound}, home.type, why or home.why, True, given_types)
+        return Fit(candidate, {**home.bound, **bound}, home.type, why or home.why, sure, given_types)
 
     def _auto_types(self, function: Function, environment: Environment, passed) -> dict[str, str]:
         out: dict[str, str] = {}
@@ -246,31 +252,6 @@ class Fitter:
             fit.candidate, root, frame.steps, {}, {}, fit.bound, fit.why, frame.certain,
             owner=fit.owner, given=fit.given, doubt=doubt,
         )  # fmt: skip
-
-    # -- conditions -------------------------------------------------------------------------------------------------
-
-    def is_excluded(self, candidate: Candidate, inside: Environment) -> bool:
-        """Whether ``enable_if`` or ``requires`` in the head rules these arguments out. Raises Unknown when it cannot
-        be told."""
-        function = candidate.function
-        if function.requires:
-            held = value_of(evaluate(function.requires, inside))
-            if held is None:
-                raise Unknown(f"whether `requires {function.requires[:60]}` holds is not known")
-            if not held.value:
-                return True
-        for text in (function.return_type, *(p.type for p in function.parameters)):
-            match = _ENABLE.search(text)
-            if match is None:
-                continue
-            inner = text[match.end() : match_angle(text, match.end() - 1) - 1]
-            first = split_commas(inner)[0]
-            value = value_of(evaluate(inner[first[0] : first[1]], inside))
-            if value is None:
-                raise Unknown(f"whether `{inner[first[0] : first[1]][:60]}` holds is not known")
-            if not value.value:
-                return True
-        return False
 
 
 def _member_name(call: CallFact) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.choices import MAX_CHOICES, Choices, is_generic, lambda_calls
+from opwalker.expand.constraints import is_excluded
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.environment_templates import NoType
@@ -104,7 +105,7 @@ class InstanceReader:
                     if why is not None:
                         raise Unknown(why)
                     inside = self._fitter.binder.inside(candidate, bound)
-                    if self._fitter.is_excluded(candidate, inside):
+                    if is_excluded(candidate, inside):
                         continue
                     printed = inside.printed(parameters, bound)
                     if self._fitter.specialisations.meant(candidate, rivals, printed) is not None:

@@ -59,7 +59,7 @@ def template_parameters(template: str | None) -> tuple[TemplateParameter, ...]:
             out.append(TemplateParameter(words[1] if len(words) > 1 else "", None, default, pack))
             continue
         named = _NAMED.search(declared)
-        name = named.group(1) if named and named.start() > 0 else ""
+        name = named.group(1) if named and named.start() > 0 and not declared[: named.start()].endswith("::") else ""
         kind = declared[: named.start()].strip() if name else declared
         if not kind:
             name, kind = "", declared

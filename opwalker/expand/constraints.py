@@ -1,0 +1,61 @@
+"""What the head of a function template demands of its arguments.
+
+In: a function, and the environment of its head with what its template parameters are bound to. Out: whether
+``enable_if`` (in the result, a parameter, a template parameter, or behind an alias), ``requires`` or a concept rules
+the arguments out. What cannot be told is Unknown, never a no.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opwalker.expand.environment import Environment
+from opwalker.expand.environment_templates import NoType
+from opwalker.expand.expressions import evaluate, value_of
+from opwalker.expand.resolve import Candidate
+from opwalker.expand.template_heads import template_parameters
+from opwalker.expand.terms import TypeTerm, Unknown
+from opwalker.facts.cpp_brackets import match_angle, split_commas
+
+_ENABLE = re.compile(r"\benable_if(?:_t)?\s*<")
+
+
+def is_excluded(candidate: Candidate, inside: Environment) -> bool:
+    """Whether the head rules these arguments out. Raises Unknown when it cannot be told, NoType where a type of the
+    head does not exist."""
+    function = candidate.function
+    if function.requires and not _holds(function.requires, inside, "requires "):
+        return True
+    parameters = [p for p in template_parameters(function.template) if p.type and not p.is_template]
+    constants = [p.type for p in parameters if p.type and not isinstance(inside.bound.get(p.name), TypeTerm)]
+    for text in (function.return_type, *(p.type for p in function.parameters), *constants):
+        for match in _ENABLE.finditer(text):
+            inner = text[match.end() : match_angle(text, match.end() - 1) - 1]
+            first = split_commas(inner)[0]
+            if not _holds(inner[first[0] : first[1]], inside):
+                return True
+    for text in (function.return_type, *constants):
+        if "<" in text and not _ENABLE.search(text):
+            _substituted(text, inside)
+    concepts = [p for p in parameters if p.type not in constants]
+    if concepts:
+        raise Unknown(f"whether `{concepts[0].type} {concepts[0].name}` holds is not known")
+    return False
+
+
+def _holds(text: str, inside: Environment, before: str = "") -> bool:
+    value = value_of(evaluate(text, inside))
+    if value is None:
+        raise Unknown(f"whether `{before}{text[:60]}` holds is not known")
+    return bool(value.value)
+
+
+def _substituted(text: str, inside: Environment) -> None:
+    """Raises NoType where a type of the head does not exist for these arguments, as under an alias of ``enable_if``;
+    a type that is not known says nothing."""
+    try:
+        inside.type(text)
+    except NoType:
+        raise
+    except Unknown:
+        return
