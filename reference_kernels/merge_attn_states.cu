@@ -69,16 +69,16 @@ __global__ void __launch_bounds__(512, 4) merge_attn_states_kernel(
     const float share = token < tokens_with_prefix ? share_of_prefix(of_prefix, of_suffix) : 0.0f;
     if (share == 0.0f) prefix = suffix;
     if (share == 1.0f) suffix = prefix;
-    Vector<out_t, kWidth> merged;
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
+    const auto mean = [&](int i) {
       const float base = to_float(suffix[i]);
-      const float x = base + share * (to_float(prefix[i]) - base);
-      if constexpr (std::is_same_v<scalar_t, out_t>) {
-        merged[i] = from_float<out_t>(x);
-      } else {
-        merged[i] = to_cache<out_t>(x * inverse_scale, 1.0f);
-      }
+      return base + share * (to_float(prefix[i]) - base);
+    };
+    Vector<out_t, kWidth> merged;
+    if constexpr (std::is_same_v<scalar_t, out_t>) {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) merged[i] = from_float<out_t>(mean(i));
+    } else {
+      merged = fp8_of<kWidth>([&](int i) { return mean(i) * inverse_scale; });
     }
     store<kWidth>(output + at, merged);
   }

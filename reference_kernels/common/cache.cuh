@@ -9,22 +9,14 @@
 
 namespace opwalker_ref {
 
-// An element as the cache stores it: the same bits, or the quotient by `scale` in fp8 (then it is a tensor of uint8).
-template <typename cache_t, typename scalar_t>
-__device__ __forceinline__ cache_t to_cache(scalar_t x, float scale) {
-  if constexpr (std::is_same_v<cache_t, scalar_t>) {
-    return x;
-  } else {
-    return to_fp8(to_float(x) / scale);
-  }
-}
-
+// A vector as the cache stores it: the same bits, or quotients by `scale` in fp8, whose tensors are of uint8.
 template <typename cache_t, int kWidth, typename scalar_t>
 __device__ __forceinline__ Vector<cache_t, kWidth> to_cache(const Vector<scalar_t, kWidth>& from, float scale) {
-  Vector<cache_t, kWidth> to;
-#pragma unroll
-  for (int i = 0; i < kWidth; ++i) to[i] = to_cache<cache_t>(from[i], scale);
-  return to;
+  if constexpr (std::is_same_v<cache_t, scalar_t>) {
+    return from;
+  } else {
+    return fp8_of<kWidth>([&](int i) { return to_float(from[i]) / scale; });
+  }
 }
 
 // What an element of a cache stands for, where its scale is 1.
