@@ -207,6 +207,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(opwalker_ref, ops) {
   ops.def("register_buffer(int fa, int[] ipc_tensors) -> ()");
   ops.def("dispose(int fa) -> ()");
   ops.def("allocate_shared_buffer_and_handle(int size) -> (int, Tensor)");
+  // opwalker: ignore[missing-fake] sets processes up, before anything is traced
   ops.def("open_mem_handle(Tensor mem_handle) -> int");
   ops.def("free_shared_buffer(int buffer) -> ()");
   ops.def("all_reduce(int fa, Tensor inp, Tensor! out, int reg_buffer, int reg_buffer_sz_bytes) -> ()");

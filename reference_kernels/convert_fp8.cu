@@ -42,6 +42,7 @@ void launch_convert_fp8(to_t* to, const from_t* from, double scale, int64_t elem
   const unsigned blocks = blocks_to_fill((vectors + kThreads - 1) / kThreads, 8);
   convert_fp8_kernel<to_t, from_t, kWidth>
       <<<blocks, kThreads, 0, stream>>>(to, from, static_cast<float>(scale), vectors);
+  check_launch("convert_fp8");
 }
 
 void convert_fp8(Tensor& dst_cache,        // [num_blocks, ...]
@@ -75,7 +76,6 @@ void convert_fp8(Tensor& dst_cache,        // [num_blocks, ...]
       launch_convert_fp8<scalar_t, fp8_t, 1>(numbers, codes, scale, elements, stream);
     }
   });
-  check_launch("convert_fp8");
 }
 
 }  // namespace opwalker_ref

@@ -68,6 +68,7 @@ void launch_static_scaled_fp8_quant(fp8_t* result, const scalar_t* input, const 
   DISPATCH_BOOL(one_scale, kOneScale, [&] {
     static_scaled_fp8_quant_kernel<scalar_t, kWidth, kOneScale><<<blocks, kThreads, 0, stream>>>(
         result, input, scale, result_rows, input_rows, groups, hidden_size, blocks_per_row);
+    check_launch("static_scaled_fp8_quant");
   });
 }
 
@@ -131,7 +132,6 @@ void static_scaled_fp8_quant(
                                                   hidden_size, stream);
     }
   });
-  check_launch("static_scaled_fp8_quant");
 }
 
 }  // namespace opwalker_ref

@@ -104,13 +104,14 @@ class Settings:
     """What a project says of itself: names that the rules take for what they are. All are added to the built-in ones.
 
     ``launch_checks`` are macros or functions that ask for a launch error, ``guards`` types that set the device,
-    ``required_dtypes`` what a dispatch is expected to cover.
+    ``required_dtypes`` what a dispatch is expected to cover; ``torch`` is the least release that the source asks for,
+    None where it does not say.
     """
 
     launch_checks: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
     required_dtypes: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
+    torch: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,7 @@ def print_query(clauses: Iterable[Clause]) -> str:
 
 def _line(demand: Demand) -> str:
     return f"{demand.role} {demand.subject} " + " and ".join(
-        f"{one.field} {one.operator} "
-        + (f"/{_slashed(one.value)}/" if one.operator.endswith("~") else one.value)
+        f"{one.field} {one.operator} " + (f"/{_slashed(one.value)}/" if one.operator.endswith("~") else one.value)
         for one in demand.conditions
     )
 

@@ -65,20 +65,31 @@ def questions(statements: Iterator[Statement] | Sequence[Statement]) -> Iterator
             yield one.text, one.line, False
 
 
+def stands_for(routine: Routine, tensor: str) -> Iterator[tuple[str, Iterator[Statement]]]:
+    """The names that a tensor is asked under, each with the statements in which it is: its own, and the variable of a
+    loop over a list that holds it (``for (const Tensor* one : {&x, &y}) CHECK(one->is_contiguous())``)."""
+    yield tensor, routine.walk()
+    held = re.compile(rf"[{{,(]\s*&?\s*{re.escape(tensor)}\s*[,)}}]")
+    for one in routine.walk():
+        if one.kind == "range for" and one.declares and "{" in one.text and held.search(one.text):
+            yield one.declares[0].name, (part for inner in one.body for part in inner.walk())
+
+
 def layout_line(routine: Routine, tensor: str) -> int | None:
     """The line on which a routine asks for (or makes) the layout of a tensor: a check that it is contiguous, a rebind
     to ``.contiguous()``, a question for a stride, a project's own check named for it."""
-    name = re.escape(tensor)
-    asked = re.compile(
-        rf"\b{name}\s*(?:\.|->)\s*(?:value\(\)\s*\.\s*)?(?:is_contiguous|stride|strides|is_non_overlapping_and_dense|sym_strides?)\b"
-        rf"|\b\w*(?:contig|CONTIG|dense|DENSE|CHECK_INPUT|CHECK_CUDA_INPUT|check_tensor|CheckTensor)\w*\s*\((?:[^()]|\([^()]*\))*\b{name}\b"
-    )
-    for one in routine.walk():
-        if asked.search(one.text) or asked.search(one.written):
-            return one.line
-        for assigned in one.assigns:
-            if assigned.target == tensor and "contiguous" in assigned.value:
-                return assigned.line
+    for known, statements in stands_for(routine, tensor):
+        name = re.escape(known)
+        asked = re.compile(
+            rf"\b{name}\s*(?:\.|->)\s*(?:value\(\)\s*\.\s*)?(?:is_contiguous|stride|strides|is_non_overlapping_and_dense|sym_strides?)\b"
+            rf"|\b\w*(?:contig|CONTIG|dense|DENSE|CHECK_INPUT|CHECK_CUDA_INPUT|check_tensor|CheckTensor)\w*\s*\((?:[^()]|\([^()]*\))*\b{name}\b"
+        )
+        for one in statements:
+            if asked.search(one.text) or asked.search(one.written):
+                return one.line
+            for assigned in one.assigns:
+                if assigned.target == known and "contiguous" in assigned.value:
+                    return assigned.line
     return None
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, LaunchText, Routine, Statement
+from opwalker.notation.cpp_expression import parse_expression, print_expression
 
 _DEEPEST = 6
 #: Methods that change a tensor in place end so; these do, and leave the data as it is.
@@ -157,7 +158,7 @@ def _aliases(routine: Routine, name: str) -> dict[str, int]:
                 if one.value is None or one.name in names or read_only:
                     continue
                 if ("*" in one.type or "&" in one.type or "auto" in one.type or "Tensor" in one.type) and any(
-                    _is_made_of(one.value, held) for held in names
+                    _is_made_of(value, held) for held in names for value in alternatives(one.value)
                 ):
                     names[one.name] = one.line
             for assigned in statement.assigns:
@@ -168,6 +169,18 @@ def _aliases(routine: Routine, name: str) -> dict[str, int]:
         if len(names) == before:
             break
     return names
+
+
+def alternatives(value: str) -> tuple[str, ...]:
+    """What a value can be: both sides of a choice, else itself."""
+    if "?" not in value:
+        return (value,)
+    found = parse_expression(value.strip().lstrip("="))
+    while found.kind in ("braces", "cast") and len(found.parts) == 1:
+        found = found.parts[0]
+    if found.kind != "ternary":
+        return (value,)
+    return tuple(one for side in found.parts[1:] for one in alternatives(print_expression(side)))
 
 
 def _declared_anew(routine: Routine, names: dict[str, int]) -> dict[str, list[int]]:

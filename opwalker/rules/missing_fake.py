@@ -1,7 +1,8 @@
 """An op without a fake implementation: it cannot be traced.
 
 *Why.* `torch.compile` and `torch.export` run ops on tensors without data. An op with neither a Meta implementation nor
-a fake fails there, often only on the hardware and shapes that reach it.
+a fake fails there, often only on the hardware and shapes that reach it. An op that only writes marked arguments and
+returns nothing is traced without one by torch 2.5 and later: it is told where the source does not ask for such a torch.
 
 *Flagged*
 
@@ -52,6 +53,8 @@ from collections.abc import Iterator
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.ops import Op
 
+#: The release from which on torch makes up the fake of an op that writes marked arguments and returns nothing.
+_TRACES_WRITERS = (2, 5)
 #: Keys whose implementation also serves a tensor without data.
 _SERVES = ("Meta", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 
@@ -63,10 +66,13 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if any(impl.key is None or impl.key in _SERVES for impl in op.impls) or not _has_tensor(op):
             continue
         returns = any("Tensor" in one.type for one in op.returns)
+        writes = not op.returns and any(one.mutated for one in op.arguments)
+        if writes and tree.settings.torch is not None and tree.settings.torch >= _TRACES_WRITERS:
+            continue
         yield Draft(
             op.defs[0].file,
             op.defs[0].line,
-            f"{op.name} has no fake implementation: it cannot be traced",
+            f"{op.name} has no fake implementation: {'torch before 2.5' if writes else 'torch'} cannot trace it",
             tuple(Related(one.file, one.line, f"implementation for {one.key}") for one in op.impls[:2]),
             op.name.rsplit("::", 1)[-1],
             "error" if returns else "warning",

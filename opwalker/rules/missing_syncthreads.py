@@ -17,6 +17,23 @@ __global__ void once(float* out, float v) {
 }
 ```
 
+```cuda
+__global__ void sums(int* out, const int* in, int n) {
+  __shared__ int starts[65];
+  starts[threadIdx.x + 1] = in[threadIdx.x];
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < n; ++i) out[i] = starts[i];  // flagged
+  }
+}
+__global__ void left(int* out, const int* in, int n) {
+  __shared__ int starts[65];
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < n; ++i) starts[i] = in[i];
+  }
+  out[threadIdx.x] = starts[threadIdx.x];  // flagged
+}
+```
+
 *Clean*
 
 ```cuda
@@ -39,6 +56,21 @@ __global__ void warp(float* out, const float* in) {
 }
 ```
 
+```cuda
+__global__ void sums(int* out, const int* in, int n) {
+  __shared__ int starts[65];
+  starts[threadIdx.x + 1] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    starts[0] = 0;
+    for (int i = 0; i < n; ++i) starts[i + 1] += starts[i];
+    out[n] = starts[n];
+  }
+  __syncthreads();
+  out[threadIdx.x] = starts[threadIdx.x];
+}
+```
+
 *Use instead.* `__syncthreads()` between the write and the read.
 """
 
@@ -50,6 +82,8 @@ from collections.abc import Iterator, Sequence
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Statement
 
+#: A condition that holds for one thread of a block.
+_ONE_THREAD = re.compile(r"\s*\(?\s*(?:threadIdx\s*\.\s*x|tid|thread_id|threadId|tidx)\s*==\s*0\s*\)?\s*\Z")
 _WAITS = re.compile(r"(?i)sync|barrier|bar_|wait|arrive|Reduce|Scan|Sort|commit|fence|elect")
 
 
@@ -82,7 +116,6 @@ def _race(
     statements: Sequence[Statement], name: str, written: Statement | None
 ) -> tuple[Statement, Statement] | Statement | None:
     """The write and the read that nothing parts; else the last write that no barrier has followed."""
-    word = re.compile(rf"\b{re.escape(name)}\b")
     for one in statements:
         if one.kind == "asm" or any(_WAITS.search(call.name) for call in one.calls):
             written = None
@@ -91,14 +124,21 @@ def _race(
             if any(_WAITS.search(c.name) or s.kind == "asm" for s in one.walk() for c in (s.calls or ())):
                 written = None
                 continue
-        reads = [a for a in (*[x.value for x in one.assigns], *[d.value or "" for d in one.declares]) if word.search(a)]
-        if one.kind in ("if", "while", "return", "switch") and word.search(one.text):
-            reads.append(one.text)
-        if written is not None and any(_other(text, name, written) for text in reads):
+        if written is not None and any(_other(text, name, written) for text in _reads(one, name)):
             return written, one
-        for assigned in one.assigns:
-            if re.match(rf"{re.escape(name)}\b", assigned.target.strip()):
-                written = one
+        if _writes(one, name):
+            written = one
+        if (
+            one.kind == "if"
+            and _ONE_THREAD.search(one.text)
+            and not any(_WAITS.search(c.name) for s in one.walk() for c in s.calls)
+        ):
+            # One thread reads what it wrote itself; the others wait to read what it leaves.
+            found = _race_of_one(one, name, written)
+            if isinstance(found, tuple):
+                return found
+            written = found
+            continue
         for part in (one.head, one.body, one.orelse):
             found = _race(part, name, written)
             if isinstance(found, tuple):
@@ -106,6 +146,33 @@ def _race(
             if found is not None and one.kind in ("if", "block", "for"):
                 written = found
     return written
+
+
+def _race_of_one(
+    branch: Statement, name: str, written: Statement | None
+) -> tuple[Statement, Statement] | Statement | None:
+    """The same of a branch that a single thread of the block takes: what it writes there it may read there."""
+    mine = None
+    for one in (part for inner in branch.body for part in inner.walk()):
+        if written is not None and any(_other(text, name, written) for text in _reads(one, name)):
+            return written, one
+        if _writes(one, name):
+            mine = one
+    other = _race(branch.orelse, name, written)
+    return other if isinstance(other, tuple) else mine or other
+
+
+def _reads(one: Statement, name: str) -> list[str]:
+    """The expressions of a statement that read the array."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    reads = [*[x.value for x in one.assigns], *[d.value or "" for d in one.declares]]
+    if one.kind in ("if", "while", "return", "switch"):
+        reads.append(one.text)
+    return [text for text in reads if word.search(text)]
+
+
+def _writes(one: Statement, name: str) -> bool:
+    return any(re.match(rf"{re.escape(name)}\b", assigned.target.strip()) for assigned in one.assigns)
 
 
 def _other(text: str, name: str, written: Statement) -> bool:

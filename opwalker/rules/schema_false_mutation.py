@@ -26,8 +26,18 @@ void sum(torch::Tensor& out, torch::Tensor& src) {
   sum_kernel<<<1, 32, 0, 0>>>(out.data_ptr<float>(), src.data_ptr<float>());
   outside(src.data_ptr<float>());
 }
-TORCH_LIBRARY(kit, m) { m.def("sum(Tensor! out, Tensor! src) -> ()"); }
-TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("sum", &sum); }
+void turn(torch::Tensor& to, const torch::Tensor& from, bool back) {
+  const torch::Tensor& target = back ? from : to;
+  sum_kernel<<<1, 32, 0, 0>>>(target.data_ptr<float>(), from.data_ptr<float>());
+}
+TORCH_LIBRARY(kit, m) {
+  m.def("sum(Tensor! out, Tensor! src) -> ()");
+  m.def("turn(Tensor! to, Tensor from, bool back) -> ()");
+}
+TORCH_LIBRARY_IMPL(kit, CUDA, m) {
+  m.impl("sum", &sum);
+  m.impl("turn", &turn);
+}
 ```
 
 *Use instead.* `Tensor` without a mark for what is only read. The rule speaks where the source shows every use of the

@@ -19,10 +19,14 @@ void twice(const torch::Tensor& x) {
 #include <torch/all.h>
 void run(const float* p);
 template <typename T> void typed(const T* p);
-void twice(const torch::Tensor& x, const torch::Tensor& y, const torch::Tensor& z) {
+void twice(const torch::Tensor& x, const torch::Tensor& y, const torch::Tensor& z, const torch::Tensor& v,
+           const torch::Tensor& w) {
   TORCH_CHECK(x.scalar_type() == at::kFloat, "float");
   run(reinterpret_cast<const float*>(x.data_ptr()));
   run(y.data_ptr<float>());
+  for (const torch::Tensor* one : {&v, &w}) TORCH_CHECK(one->scalar_type() == at::kFloat, "float");
+  run(reinterpret_cast<const float*>(v.data_ptr()));
+  run(reinterpret_cast<const float*>(w.data_ptr()));
   AT_DISPATCH_FLOATING_TYPES(z.scalar_type(), "twice", [&] {
     typed<scalar_t>(reinterpret_cast<const scalar_t*>(z.data_ptr()));
   });
@@ -39,7 +43,7 @@ from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Rule
 from opwalker.model.statements import Routine
-from opwalker.rules._tensors import tensor_parameters
+from opwalker.rules._tensors import stands_for, tensor_parameters
 
 _FIXED = (
     r"(?:float|double|int|int8_t|int32_t|int64_t|uint8_t|uint32_t|half|__half2?|__nv_bfloat162?|c10::Half|c10::BFloat16|"
@@ -76,8 +80,11 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 
 
 def _is_asked(routine: Routine, tensor: str) -> bool:
-    asked = re.compile(_TYPE.format(name=re.escape(tensor)))
-    return any(asked.search(one.text) for one in routine.walk())
+    for name, statements in stands_for(routine, tensor):
+        asked = re.compile(_TYPE.format(name=re.escape(name)))
+        if any(asked.search(one.text) for one in statements):
+            return True
+    return False
 
 
 RULE = Rule("untyped-pointer-cast", "warning", _run, default=False)

@@ -80,9 +80,7 @@ class Matcher:
         more: tuple[tuple[str, str], ...] = ()
         for demand in others:
             subject = "function" if demand.role == "in" else demand.subject
-            first = next(
-                (got for one in items.of(subject) if (got := self._holds(demand, one)) is not None), None
-            )
+            first = next((got for one in items.of(subject) if (got := self._holds(demand, one)) is not None), None)
             if (first is None) != (demand.role == "without"):
                 return
             more += first or ()

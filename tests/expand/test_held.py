@@ -28,21 +28,50 @@ def kernels_of(text: str, **files: str) -> list[str]:
     ("text", "wanted"),
     [
         (ROW + "static const Row table[] = {{1, f1}, {2, &f2}};\nvoid h(int* a, int n) { table[n].fn(a); }", "k1 k2"),
-        ("static struct { int n; void (*fn)(int*); } table[] = {{1, f1}};\nvoid h(int* a, int n) { table[n].fn(a); }", "k1"),
+        (
+            "static struct { int n; void (*fn)(int*); } table[] = {{1, f1}};\nvoid h(int* a, int n) { table[n].fn(a); }",
+            "k1",
+        ),
         (ROW + "static const Row t[] = {{1, f1}}, u[] = {{2, f2}};\nvoid h(int* a, int n) { u[n].fn(a); }", "k2"),
-        (ROW + "static const Row table[] = {{1, f1}, {2, f2}};\nvoid h(int* a, int n) { for (auto& r : table) if (r.n == n) r.fn(a); }", "k1 k2"),
-        (ROW + "void h(int* a, int n) { static const Row table[] = {{.n = 1, .fn = f1}, {.fn = f2}}; table[n].fn(a); }", "k1 k2"),
+        (
+            ROW
+            + "static const Row table[] = {{1, f1}, {2, f2}};\nvoid h(int* a, int n) { for (auto& r : table) if (r.n == n) r.fn(a); }",
+            "k1 k2",
+        ),
+        (
+            ROW
+            + "void h(int* a, int n) { static const Row table[] = {{.n = 1, .fn = f1}, {.fn = f2}}; table[n].fn(a); }",
+            "k1 k2",
+        ),
         ("struct S { void (*fn)(int*); };\nvoid h(int* a) { S s; s.fn = f1; s.fn(a); }", "k1"),
         ("struct S { void (*fn)(int*); };\nvoid h(int* a) { S s{f1}; S t{f2}; s.fn(a); }", "k1"),
         ("struct S { void (*fn)(int*) = f1; };\nvoid h(int* a) { S s; s.fn(a); }", "k1"),
-        ("struct S { std::function<void(int*)> fn; S(std::function<void(int*)> f) : fn(std::move(f)) {} };\nvoid h(int* a) { S s(f2); s.fn(a); }", "k2"),
-        ("struct C { void (*fn_)(int*); C() : fn_(f1) {} void run(int* a) { fn_(a); } };\nvoid h(int* a) { C c; c.run(a); }", "k1"),
-        ("static std::map<int, void (*)(int*)> table = {{1, f1}, {2, f2}};\nvoid h(int* a, int n) { auto it = table.find(n); it->second(a); }", "k1 k2"),
-        ("static const std::map<int, std::function<void(int*)>> table = {{1, f1}};\nvoid h(int* a, int n) { table.at(n)(a); }", "k1"),
+        (
+            "struct S { std::function<void(int*)> fn; S(std::function<void(int*)> f) : fn(std::move(f)) {} };\nvoid h(int* a) { S s(f2); s.fn(a); }",
+            "k2",
+        ),
+        (
+            "struct C { void (*fn_)(int*); C() : fn_(f1) {} void run(int* a) { fn_(a); } };\nvoid h(int* a) { C c; c.run(a); }",
+            "k1",
+        ),
+        (
+            "static std::map<int, void (*)(int*)> table = {{1, f1}, {2, f2}};\nvoid h(int* a, int n) { auto it = table.find(n); it->second(a); }",
+            "k1 k2",
+        ),
+        (
+            "static const std::map<int, std::function<void(int*)>> table = {{1, f1}};\nvoid h(int* a, int n) { table.at(n)(a); }",
+            "k1",
+        ),
         ("static void (*table[])(int*) = {f1, f2};\nvoid h(int* a, int n) { table[n](a); }", "k1 k2"),
         ("static constexpr std::array<void (*)(int*), 1> table{f2};\nvoid h(int* a, int n) { table[n](a); }", "k2"),
-        ("static std::map<int, void (*)(int*)> table;\nvoid init() { table[1] = f1; table.emplace(2, f2); }\nvoid h(int* a, int n) { table[n](a); }", "k1 k2"),
-        ("using T = std::map<int, void (*)(int*)>;\nT& all() { static T t; return t; }\nvoid init() { all()[1] = f1; }\nvoid h(int* a, int n) { all().at(n)(a); }", "k1"),
+        (
+            "static std::map<int, void (*)(int*)> table;\nvoid init() { table[1] = f1; table.emplace(2, f2); }\nvoid h(int* a, int n) { table[n](a); }",
+            "k1 k2",
+        ),
+        (
+            "using T = std::map<int, void (*)(int*)>;\nT& all() { static T t; return t; }\nvoid init() { all()[1] = f1; }\nvoid h(int* a, int n) { all().at(n)(a); }",
+            "k1",
+        ),
         ("void h(int* a, int n) { std::map<int, void (*)(int*)> t = {{1, f1}}; t[2] = f2; t[n](a); }", "k1 k2"),
         ("void h(int* a) { std::pair<int, void (*)(int*)> p{1, f1}; p.second(a); }", "k1"),
     ],
@@ -75,15 +104,23 @@ def test_a_method_of_the_name_of_a_member_elsewhere():
         ("namespace o::inline v1 { void g(int* a) { f1(a); } }\nvoid h(int* a) { o::g(a); }", ["k1"]),
         ("namespace o { inline namespace v1 { void g(int* a) { f1(a); } } }\nvoid h(int* a) { o::v1::g(a); }", ["k1"]),
         ("namespace o { inline namespace v1 { void g(int* a) { f1(a); } }\nvoid h(int* a) { g(a); } }", ["k1"]),
-        ("namespace o { inline namespace v1 { void g(int* a) { f1(a); } }\nnamespace v2 { void g(int* a) { f2(a); } } }\nvoid h(int* a) { o::g(a); }", ["k1"]),
-        ("namespace p { namespace v1 { void g(int* a) { f2(a); } } }\nnamespace o { inline namespace v1 { void q() {} } }\nvoid h(int* a) { p::g(a); }", []),
+        (
+            "namespace o { inline namespace v1 { void g(int* a) { f1(a); } }\nnamespace v2 { void g(int* a) { f2(a); } } }\nvoid h(int* a) { o::g(a); }",
+            ["k1"],
+        ),
+        (
+            "namespace p { namespace v1 { void g(int* a) { f2(a); } } }\nnamespace o { inline namespace v1 { void q() {} } }\nvoid h(int* a) { p::g(a); }",
+            [],
+        ),
     ],
 )
 def test_names_of_an_inline_namespace(text, wanted):
     assert kernels_of(text) == wanted
 
 
-@pytest.mark.parametrize("operand", ["sizeof(f1(a))", "alignof(decltype(f1(a)))", "noexcept(f1(a))", "typeid(f1(a)).name()"])
+@pytest.mark.parametrize(
+    "operand", ["sizeof(f1(a))", "alignof(decltype(f1(a)))", "noexcept(f1(a))", "typeid(f1(a)).name()"]
+)
 def test_an_operand_that_is_not_run(operand):
     assert kernels_of(f"void h(int* a) {{ auto n = {operand}; f2(a); }}") == ["k2"]
 
@@ -91,10 +128,16 @@ def test_an_operand_that_is_not_run(operand):
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ('auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ns::f", "").typed<void(int*)>(); op.call(a);', "ns::f"),
+        (
+            'auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ns::f", "").typed<void(int*)>(); op.call(a);',
+            "ns::f",
+        ),
         ('c10::Dispatcher::singleton().findSchemaOrThrow("ns::f", "out").typed<void(int*)>().call(a);', "ns::f.out"),
         ('static auto op = c10::Dispatcher::singleton().findOp({"ns::f", ""}); op->callBoxed(&stack);', "ns::f"),
-        ("c10::Dispatcher::singleton().findSchemaOrThrow(name, {}).typed<void()>().call();", 'findSchemaOrThrow(name, {}).typed<void()>()'),
+        (
+            "c10::Dispatcher::singleton().findSchemaOrThrow(name, {}).typed<void()>().call();",
+            "findSchemaOrThrow(name, {}).typed<void()>()",
+        ),
     ],
 )
 def test_a_call_through_the_dispatcher(text, name):

@@ -283,21 +283,27 @@ def test_a_deep_way_is_followed_to_its_end() -> None:
 
 
 def test_a_deep_recursion_of_templates_makes_every_instance() -> None:
-    head = HEAD + """
+    head = (
+        HEAD
+        + """
 template <int N> struct Unroll { static void run(int* a) { kn<N><<<1, 1>>>(a); Unroll<N - 1>::run(a); } };
 template <> struct Unroll<0> { static void run(int* a) {} };
 void start(int* a) { Unroll<100>::run(a); }
 """
+    )
     found = follow(tree({"a.cu": head}), "a.cu", "start")
     assert {i for site in found.launches for k in site.kernels for i in k.instances} == {str(n) for n in range(1, 101)}
     assert not found.truncated
 
 
 def test_a_recursion_without_end_is_cut_and_its_kernels_are_not_whole() -> None:
-    head = HEAD + """
+    head = (
+        HEAD
+        + """
 template <int N> void unroll(int* a) { kn<N><<<1, 1>>>(a); unroll<N + 1>(a); }
 void start(int* a) { unroll<0>(a); }
 """
+    )
     found = follow(tree({"a.cu": head}), "a.cu", "start")
     assert found.truncated and [g.kind for g in found.gaps] == ["limit"]
     reasons = {k.incomplete for site in found.launches for k in site.kernels}

@@ -188,8 +188,14 @@ def test_an_assignment_in_another_block_is_to_another_variable():
         ("{ auto f = k; f<<<1, 2>>>(a); }\n{ auto f = kt<int, 3>; f<<<3, 4>>>(a, n); }", [("k", "1"), ("kt", "3")]),
         ("auto f = k;\n{ auto f = kt<int, 3>; f<<<3, 4>>>(a, n); }\nf<<<1, 2>>>(a);", [("kt", "3"), ("k", "1")]),
         ("{ auto f = k;\n{ f<<<1, 2>>>(a); } }\n{ auto f = kt<int, 3>; }", [("k", "1")]),
-        ("try { auto f = k; f<<<1, 2>>>(a); } catch (...) { auto f = kt<int, 3>; f<<<3, 4>>>(a, n); }", [("k", "1"), ("kt", "3")]),
-        ("switch (n) { case 1: { auto f = k; f<<<1, 2>>>(a); break; } default: { auto f = kt<int, 3>; f<<<3, 4>>>(a, n); } }", [("k", "1"), ("kt", "3")]),
+        (
+            "try { auto f = k; f<<<1, 2>>>(a); } catch (...) { auto f = kt<int, 3>; f<<<3, 4>>>(a, n); }",
+            [("k", "1"), ("kt", "3")],
+        ),
+        (
+            "switch (n) { case 1: { auto f = k; f<<<1, 2>>>(a); break; } default: { auto f = kt<int, 3>; f<<<3, 4>>>(a, n); } }",
+            [("k", "1"), ("kt", "3")],
+        ),
         ("auto f = k;\n{ f = kt<int, 3>; f<<<3, 4>>>(a, n); }", [("kt", "3")]),
     ],
 )

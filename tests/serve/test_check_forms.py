@@ -257,6 +257,7 @@ def test_a_project_has_settings(ask, source: Path, settings: str, expected: list
         ("ignored = []", "no setting is called 'ignored'"),
         ('ignore = "all"', "ignore is no list of texts"),
         ('ignore = ["nothing"]', "no rule is called 'nothing'"),
+        ('torch = "new"', "torch says no least version"),
         ("ignore = [", "opwalker.toml: "),
     ],
 )

@@ -58,7 +58,21 @@ def _inline(page: str) -> list[tuple[str, str]]:
 
 @given(TEXT)
 def test_code_of_the_source_comes_out_as_it_is(text: str) -> None:
-    note = _note(NoteSection("a", "A", (Statements((Statement((Run(text, "code"), Run(" end")),),)),)))
+    note = _note(
+        NoteSection(
+            "a",
+            "A",
+            (
+                Statements(
+                    (
+                        Statement(
+                            (Run(text, "code"), Run(" end")),
+                        ),
+                    )
+                ),
+            ),
+        )
+    )
     shown = [content for kind, content in _inline(_page(note)) if kind == "code_inline"]
     assert [" ".join(one.split()) for one in shown] == [" ".join(text.split())]
 

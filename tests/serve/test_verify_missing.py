@@ -36,9 +36,7 @@ A_TORCH = "; ".join(
         ("pass", ["--device", "cpu"], {"CXX": "/nowhere/g++"}, "/nowhere/g++ does not run"),
     ],
 )
-def test_a_missing_tool(
-    tmp_path: Path, before: str, words: list[str], environment: dict[str, str], said: str
-) -> None:
+def test_a_missing_tool(tmp_path: Path, before: str, words: list[str], environment: dict[str, str], said: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", RUN.format(before), "verify", "silu_and_mul", *words],
         cwd=ROOT,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import fnmatch
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from opwalker.errors import InputError
 from opwalker.model.check import Settings
+from opwalker.views.check.requirements import least, least_torch
 
 _LISTS = ("select", "ignore", "extend-select", "launch-checks", "guards", "required-dtypes", "exclude")
 
@@ -46,7 +47,14 @@ def matches(file: str, pattern: str) -> bool:
 
 
 def read_settings(root: str) -> ProjectSettings:
-    """The settings of the source at ``root``."""
+    """The settings of the source at ``root``, with the version of torch that its own files ask for."""
+    found = _own_settings(root)
+    if found.names.torch is not None:
+        return found
+    return replace(found, names=replace(found.names, torch=least_torch(root)))
+
+
+def _own_settings(root: str) -> ProjectSettings:
     for name, path in (("opwalker.toml", ()), ("pyproject.toml", ("tool", "opwalker"))):
         file = Path(root) / name
         try:
@@ -72,6 +80,7 @@ def _read(table: Any, name: str) -> ProjectSettings:
     if not isinstance(table, dict):
         raise InputError(f"{name}: the settings are no table")
     lists: dict[str, tuple[str, ...]] = {}
+    torch: tuple[int, ...] | None = None
     per_path: list[tuple[str, tuple[str, ...]]] = []
     for key, value in table.items():
         if key == "per-path":
@@ -80,10 +89,16 @@ def _read(table: Any, name: str) -> ProjectSettings:
                     f"{name}: per-path is no table", 'write [per-path] with lines like "csrc/old" = ["ALL"]'
                 )
             per_path = [(pattern, _list(f"per-path.{pattern}", rules, name)) for pattern, rules in value.items()]
+        elif key == "torch":
+            torch = least(value) if isinstance(value, str) else None
+            if torch is None:
+                raise InputError(f"{name}: torch says no least version", 'write torch = ">=2.5"')
         elif key in _LISTS:
             lists[key] = _list(key, value, name)
         else:
-            raise InputError(f"{name}: no setting is called {key!r}", f"there are {', '.join((*_LISTS, 'per-path'))}")
+            raise InputError(
+                f"{name}: no setting is called {key!r}", f"there are {', '.join((*_LISTS, 'torch', 'per-path'))}"
+            )
     return ProjectSettings(
         select=lists.get("select", ()),
         extend_select=lists.get("extend-select", ()),
@@ -94,6 +109,7 @@ def _read(table: Any, name: str) -> ProjectSettings:
             launch_checks=lists.get("launch-checks", ()),
             guards=lists.get("guards", ()),
             required_dtypes=lists.get("required-dtypes", ()),
+            torch=torch,
         ),
     )
 
