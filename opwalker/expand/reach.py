@@ -33,6 +33,7 @@ from opwalker.expand.instances import InstanceReader, Judge
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
 from opwalker.expand.leading import Leading
+from opwalker.expand.registries import Registries
 from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
 from opwalker.expand.terminals import (
     KERNEL_QUERIES,
@@ -76,6 +77,7 @@ class Follower:
         tools: Tools,
         judge: Judge | None = None,
         leading: Leading | None = None,
+        registries: Registries | None = None,
     ) -> None:
         self._index = index
         self._resolver = resolver
@@ -87,6 +89,7 @@ class Follower:
         self._instances = InstanceReader(tools, bodies, judge)
         self._kernels = KernelFinder(index, resolver, bodies, self._instances)
         self._variants: dict[tuple[str, int], int] = {}
+        self._registries = registries or Registries(index, resolver, bodies)
         self._held = HeldFunctions(index, resolver, bodies, self._types)
         self._hosts = HostFinder(index, resolver, bodies, self._instances)
         self._launch_reader = LaunchReader(self._kernels)
@@ -304,9 +307,12 @@ class Follower:
         self._steps(frame, body, call, candidates, depth)
 
     def _passed_functions(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
-        """Functions of the tree that are passed as arguments may be called by whoever gets them."""
-        for span in call.arguments:
+        """Functions of the tree that are passed as arguments may be called by whoever gets them, and so may those that
+        an object holds which is."""
+        for span in (call.receiver, *call.arguments) if call.receiver else call.arguments:
             text = body.text(span)
+            for candidate in self._registries.stored(text, frame.steps[0].file if frame.steps else body.path):
+                self._pass(replace(frame, certain=False), body, call, candidate, depth)
             if not _PURE_NAME.match(text) or text in body.locals or text in ("true", "false", "nullptr"):
                 continue
             name = text.lstrip("& ")

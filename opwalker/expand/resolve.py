@@ -341,11 +341,17 @@ class Resolver:
         return not _is_internal(function) and not _HEADER.search(path)
 
     def _nearest(self, candidates: list[Candidate], context: Context) -> tuple[Candidate, ...]:
-        """The definitions that the translation unit sees; otherwise those of other units."""
-        for test in (lambda c: c.path == context.path, lambda c: c.path in self._index.closure(context.root)):
-            here = [c for c in candidates if test(c)]
+        """The definitions that the translation unit sees; otherwise those of other units. A specialisation hides no
+        template: it is seen beside what it specialises."""
+        seen = self._index.closure(context.root) | {context.path, context.root}
+        special = [c for c in candidates if c.function.specialisation and not c.function.template]
+        for near in ({context.path}, seen):
+            here = [c for c in candidates if c.path in near and c not in special]
             if here:
-                return tuple(here)
+                return (*here, *(c for c in special if c.path in seen))
+        visible_here = tuple(c for c in special if c.path in seen)
+        if visible_here and len(special) == len(candidates):
+            return visible_here
         # Extensions that are built apart may define one symbol each: the linker takes the module's own.
         modules = set(self._modules_of(context.root))
         linked = [c for c in candidates if modules.intersection(self._modules_of(c.path))] if modules else []

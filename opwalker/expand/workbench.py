@@ -20,6 +20,7 @@ from opwalker.expand.macros import MacroTable
 from opwalker.expand.made import MadeFile, read_made
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.reach import Follower
+from opwalker.expand.registries import Registries
 from opwalker.expand.resolve import Candidate, Resolver
 from opwalker.expand.terms import Term
 from opwalker.facts.cpp_heads import parse_parameters
@@ -96,6 +97,7 @@ class Unit:
         self._explicit: dict[tuple, list[dict[str, Term | None]]] = {}
         self.homes = Homes(self.tools)
         self._leading = Leading(index, files)
+        self._registries = Registries(index, self.resolver, self.bodies, builds.names_of)
         self._index = index
         #: What a view keeps with the unit, by its own name.
         self.kept: dict[str, Any] = {}
@@ -111,7 +113,7 @@ class Unit:
 
     def follower(self, judge: Judge | None = None) -> Follower:
         """A fresh follower for one entry point. ``judge`` says which instances are never launched."""
-        return Follower(self._index, self.resolver, self.bodies, self.tools, judge, self._leading)
+        return Follower(self._index, self.resolver, self.bodies, self.tools, judge, self._leading, self._registries)
 
 
 class Workbench:

@@ -165,3 +165,69 @@ def test_what_is_undefined_is_not_set(before, asked, wanted):
     files = {"a.cu": HEAD + before + UNDONE, "undo.h": "#undef X\n"}
     found = follow(tree(files, asked=asked), "a.cu", "h")
     assert sorted({kernel.name for site in found.launches for kernel in site.kernels}) == wanted
+
+
+REGISTRY = """
+template <typename F, F f> class Registry;
+template <typename R, typename... A, R (*f)(A...)>
+class Registry<R (*)(A...), f> {
+ public:
+  using Function = R (*)(A...);
+  void put(int device, Function function) { all_[device] = function; }
+  Function find(int device) const { return all_[device]; }
+  static Registry& instance() { static Registry one; return one; }
+ private:
+  Function all_[8];
+};
+template <typename R, typename... A> auto run_registered(const R& registry, A&&... a) {
+  auto found = registry.find(0);
+  return found(std::forward<A>(a)...);
+}
+#define REGISTRY_OF(key) Registry<decltype(&(key)), key>::instance()
+#define REGISTER_FOR(key, device, function)                                     \\
+  struct key##_##device##_entry {                                               \\
+    key##_##device##_entry() { REGISTRY_OF(key).put(device_##device, function); } \\
+  };                                                                            \\
+  static key##_##device##_entry entry_of_##key##_##device;
+#define RUN_FOR(key, ...) run_registered(REGISTRY_OF(key), __VA_ARGS__)
+"""
+
+
+def test_functions_that_a_macro_stores_under_a_key() -> None:
+    files = {
+        "registry.h": REGISTRY,
+        "a.cu": '#include "registry.h"\nvoid op(int* a) { RUN_FOR(op, a); }\nvoid other(int* a) { RUN_FOR(other, a); }\n'
+        "void h(int* a) { op(a); }\n",
+        "b.cu": HEAD + '#include "registry.h"\nvoid op(int* a);\nvoid other(int* a);\n'
+        "REGISTER_FOR(op, cuda, f1);\nREGISTER_FOR(other, cuda, f2);\n",
+    }
+    found = follow(tree(files), "a.cu", "h")
+    assert [(site.kernels[0].name, site.certainty, site.steps[-1].function) for site in found.launches] == [
+        ("k1", "possible", "f1")
+    ]
+
+
+def test_of_several_stores_that_of_the_own_module_counts() -> None:
+    entry = "void op(int* a);\nREGISTER_FOR(op, cuda, {});\n"
+    files = {
+        "registry.h": REGISTRY,
+        "a.cu": '#include "registry.h"\nvoid op(int* a) { RUN_FOR(op, a); }\nvoid h(int* a) { op(a); }\n',
+        "b.cu": HEAD + '#include "registry.h"\n' + entry.format("f1"),
+        "c.cu": HEAD + '#include "registry.h"\n' + entry.format("f2"),
+    }
+    found = follow(tree(files, names_of={"a.cu": ["_C"], "b.cu": ["_C"]}), "a.cu", "h")
+    assert [site.steps[-1].file for site in found.launches] == ["b.cu"]
+    assert len(follow(tree(files), "a.cu", "h").launches) == 2
+
+
+def test_a_specialisation_hides_no_template_of_a_header() -> None:
+    head = (
+        "template <typename T> void go(T* a) { k1<<<1, 1>>>(0); }\ntemplate <typename T> __global__ void kt(T* a) {}\n"
+    )
+    text = (
+        '#include "t.h"\ntemplate <> void go<double>(double* a) { k2<<<1, 1>>>(0); }\n'
+        "template <> __global__ void kt<double>(double* a) {}\n"
+    )
+    body = "void h(float* x) { go<float>(x); kt<float><<<1, 1>>>(x); }"
+    found = follow(tree({"a.cu": HEAD + text + body, "t.h": head}), "a.cu", "h")
+    assert sorted((k.name, k.path) for site in found.launches for k in site.kernels) == [("k1", "a.cu"), ("kt", "t.h")]

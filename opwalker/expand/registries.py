@@ -1,0 +1,111 @@
+"""Functions that are stored under a key by one macro and called through the key by another.
+
+In: uses of macros at namespace level that come to ``OBJECT.store(…, function)``. Out: by the text of OBJECT, the
+functions that any such use stores there. An expression without side effects that is spelt the same is taken for the
+same object, as ``Registry<decltype(&key), key>::instance()`` is: so whoever is handed it may call what is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+
+from opwalker.expand.bodies import Bodies
+from opwalker.expand.resolve import Candidate, Context, Resolver
+from opwalker.facts.cpp_brackets import match_bracket, split_commas
+from opwalker.link.index import Index
+
+_STORES = re.compile(r"(?:\.|->)\s*([A-Za-z_]\w*)\s*\(")
+_OBJECT = re.compile(r"[\w:]+\s*<.*>\s*::\s*\w+\s*\(\s*\)\Z|[\w:]*::\s*\w+\s*\(\s*\)\Z", re.DOTALL)
+_FUNCTION = re.compile(r"\s*&?\s*((?:::)?[A-Za-z_][\w:]*)\s*\Z")
+#: What may stand before an object in a statement.
+_BEGINS = re.compile(r"[;{}=(,]")
+
+
+class Registries:
+    """The stores of one tree, read when first asked for."""
+
+    def __init__(
+        self,
+        index: Index,
+        resolver: Resolver,
+        bodies: Bodies,
+        modules_of: Callable[[str], Sequence[str]] = lambda path: (),
+    ) -> None:
+        self._index = index
+        self._resolver = resolver
+        self._bodies = bodies
+        self._modules_of = modules_of
+
+    def stored(self, text: str, root: str) -> tuple[Candidate, ...]:
+        """The functions that are stored in the object that an expression gives, in the module that the unit at ``root``
+        is built into where that is known; none where it is no such object."""
+        if not text.endswith(")") or "::" not in text or not _OBJECT.search(text):
+            return ()
+        found = self._stores.get("".join(text.split()), {})
+        modules = set(self._modules_of(root)) if found else set()
+        linked = [c for (path, _), c in found.items() if not modules.isdisjoint(self._modules_of(path))]
+        return tuple(dict.fromkeys(linked or found.values()))
+
+    @cached_property
+    def _stores(self) -> dict[str, dict[tuple[str, tuple], Candidate]]:
+        """By object, the functions; each with the file that stores it."""
+        out: dict[str, dict[tuple[str, tuple], Candidate]] = {}
+        uses, macros = self._index.names_of_kind("invocation"), self._index.names_of_kind("macro")
+        for name in sorted(uses & macros):
+            if not self._may_store(name):
+                continue
+            for path in self._index.store.paths_of(name, ("invocation",)):
+                facts = self._index.facts(path)
+                for use in facts.invocations if facts else ():
+                    if use.name == name and use.arguments is not None and not use.body_end:
+                        code = self._bodies.files.view(path).blanked.code[use.offset : use.end]
+                        text = self._bodies.expand(path, code, use.offset)
+                        for place, function in _stored_in(text):
+                            self._take(out, place, function, Context(path, path, use.scope))
+        return out
+
+    def _may_store(self, name: str) -> bool:
+        """Whether any definition of a macro calls a method with one of the macro's parameters."""
+        for _, event in self._index.entries(name, ("macro",), lambda facts: facts.macros):
+            body = event.body or ""
+            for match in _STORES.finditer(body) if event.parameters else ():
+                close = match_bracket(body, match.end() - 1)
+                words = set(re.findall(r"\w+", body[match.end() : close])) if close > 0 else set()
+                if not words.isdisjoint(event.parameters):
+                    return True
+        return False
+
+    def _take(self, out: dict, place: str, function: str, context: Context) -> None:
+        if function.split("::")[-1] in self._index.names_of_kind("function"):
+            for candidate in self._resolver.function(function, context, None, kernel=False).candidates:
+                out.setdefault(place, {})[context.path, candidate.key] = candidate
+
+
+def _stored_in(text: str) -> Iterator[tuple[str, str]]:
+    """``(object, function)`` of the method calls in a text that are given a name and nothing else."""
+    for match in _STORES.finditer(text):
+        close = match_bracket(text, match.end() - 1)
+        receiver = _receiver(text, match.start())
+        if close < 0 or not _OBJECT.search(receiver):
+            continue
+        for start, end in split_commas(text, match.end(), close - 1):
+            named = _FUNCTION.match(text[start:end])
+            if named is not None:
+                yield "".join(receiver.split()), named.group(1)
+
+
+def _receiver(text: str, end: int) -> str:
+    """The object before a member access: back to where its statement or argument begins, over brackets."""
+    depth = 0
+    for at in range(end - 1, -1, -1):
+        if text[at] in ")]>":
+            depth += 1
+        elif text[at] in "([<":
+            depth -= 1
+            if depth < 0:
+                return text[at + 1 : end].strip()
+        elif not depth and _BEGINS.match(text[at]):
+            return text[at + 1 : end].strip()
+    return text[:end].strip()
