@@ -1,14 +1,18 @@
 """Functions that macros make: a head before a body (``DEFINE_KERNEL(name) { … }``), or the whole definition.
 
-In: macro uses at namespace level. Out: ``MadeFile`` per file, plain data that can be kept. A made head keeps the body's
-real place; a whole definition gets a place behind the end of its file, whose line is that of the macro's use.
+In: macro uses at namespace level, and includes of lists that are written for a macro of the file that includes them.
+Out: ``MadeFile`` per file, plain data that can be kept. A made head keeps the body's real place; a whole definition
+gets a place behind the end of its file, whose line is that of the macro's use.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from string import ascii_letters, digits
 
+from opwalker.expand.binding_blocks import RegistrationMacros
 from opwalker.expand.files import Files
 from opwalker.expand.macros import MacroTable
 from opwalker.expand.preprocess import Preprocessor
@@ -16,12 +20,17 @@ from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_heads import parse_function, parse_parameters
 from opwalker.facts.cpp_scan import scan
 from opwalker.link.index import Index
-from opwalker.model.cpp import Function, Invocation, Parameter
+from opwalker.model.cpp import Function, Invocation, MacroEvent, Parameter
 from opwalker.model.source import SourceFile
 
 _EXPLICIT = re.compile(r"\btemplate\s+(?!<)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_APPLIED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _WHOLE = re.compile(r"\)\s*(?:const\s*|noexcept\s*|override\s*)*\{")
+#: What the text of a macro ends with that writes a function's head.
+_HEAD_ENDS = tuple(")_>" + ascii_letters + digits)
+#: The name that an include goes by among the uses of macros.
+_INCLUDE = "#include"
 #: Text that the macros of one file may make, in characters.
 MAX_TEXT = 4_000_000
 
@@ -42,10 +51,11 @@ def read_made(
     reader = _Reader(index, files, macros, preprocessor, instantiations)
     uses: dict[str, set[str]] = {}
     for name in sorted(index.names_of_kind("invocation")):
-        if reader.may_make(name):
+        if reader.may_make(name) or reader.applies(name) or reader.may_begin(name):
             for path in index.store.paths_of(name, ("invocation",)):
                 uses.setdefault(path, set()).add(name)
-    found = [reader.file(path, uses[path]) for path in sorted(uses)]
+    lists = reader.lists()
+    found = [reader.file(path, uses.get(path, set()), lists.get(path, ())) for path in sorted({*uses, *lists})]
     return tuple(made for made in found if made.functions)
 
 
@@ -58,44 +68,83 @@ class _Reader:
         self._files = files
         self._macros = macros
         self._preprocessor = preprocessor
+        self._names = index.names_of_kind("macro")
+        self._registering = RegistrationMacros(index)
+        self._makers: dict[str, bool] = {}
+        self._appliers: dict[str, bool] = {}
 
     def may_make(self, name: str) -> bool:
-        """Whether any definition of a macro looks like a kernel's head or a function: a cheap no for most of them."""
-        if name not in self._index.names_of_kind("macro"):
+        """Whether a macro, or one that its text uses, writes what is looked for: a cheap no for most of them."""
+        return self._ask(name, self._makers, lambda event: self._writes(event.body or ""))
+
+    def applies(self, name: str) -> bool:
+        """Whether a macro, or one that its text uses, gives arguments to what it is given (``X(int, 4)``): a list
+        that is written for another macro."""
+        return self._ask(name, self._appliers, _gives_arguments)
+
+    def may_begin(self, name: str) -> bool:
+        """Whether a macro may write the head of a function whose body stands behind its use."""
+        if self._instantiations or name not in self._names or self._registering.may_register(name):
             return False
+        return any((event.body or "").rstrip().endswith(_HEAD_ENDS) for event in self._events(name))
+
+    def lists(self) -> dict[str, list[int]]:
+        """The includes, by file, of files that use a macro of the file that includes them: where each one stands."""
+        out: dict[str, list[int]] = {}
+        names = self._names & self._index.names_of_kind("invocation")
+        for name in sorted(name for name in names if self.may_make(name)):
+            using = set(self._index.store.paths_of(name, ("invocation",)))
+            for path in self._index.store.paths_of(name, ("macro",)):
+                out.setdefault(path, []).extend(at for at, included in self._index.includes(path) if included in using)
+        return {path: sorted(set(places)) for path, places in out.items() if places}
+
+    def _writes(self, body: str) -> bool:
         if self._instantiations:
-            return self._may_instantiate(name, set())
-        return any("__global__" in body or _WHOLE.search(body) for body in self._bodies(name))
+            return _EXPLICIT.search(body) is not None
+        return "__global__" in body or _WHOLE.search(body) is not None
 
-    def _bodies(self, name: str) -> list[str]:
-        return [e.body for _, e in self._index.entries(name, ("macro",), lambda facts: facts.macros) if e.body]
+    def _ask(self, name: str, known: dict[str, bool], holds: Callable[[MacroEvent], bool]) -> bool:
+        """Whether ``holds`` says yes for a definition of a macro, or of one that its text uses."""
+        if name not in self._names:
+            return False
+        if name not in known:
+            known[name] = False
+            seen, asked = {name}, [name]
+            while asked and not known[name]:
+                events = self._events(asked.pop())
+                known[name] = any(holds(event) for event in events)
+                words = {word for event in events for word in _WORD.findall(event.body or "")} & self._names
+                asked += sorted(words - seen)
+                seen |= words
+        return known[name]
 
-    def _may_instantiate(self, name: str, seen: set[str]) -> bool:
-        """Whether a macro, or one that its text uses, writes an explicit instantiation."""
-        seen.add(name)
-        bodies = self._bodies(name)
-        if any(_EXPLICIT.search(body) for body in bodies):
+    def _events(self, name: str) -> list[MacroEvent]:
+        return [event for _, event in self._index.entries(name, ("macro",), lambda facts: facts.macros)]
+
+    def _is_wanted(self, use: Invocation) -> bool:
+        """Whether a use makes something itself, or by a macro that it is given."""
+        if self.may_make(use.name):
             return True
-        macros = self._index.names_of_kind("macro")
-        used = {word for body in bodies for word in _WORD.findall(body) if word in macros} - seen
-        return any(word not in seen and self._may_instantiate(word, seen) for word in sorted(used))
+        words = {word for argument in use.arguments or () for word in _WORD.findall(argument)}
+        return any(self.may_make(word) for word in sorted(words & self._names))
 
-    def file(self, path: str, names: set[str]) -> MadeFile:
-        """What the uses of some macros make in one file."""
+    def file(self, path: str, names: set[str], lists: Sequence[int] = ()) -> MadeFile:
+        """What the uses of some macros make in one file, and the files included at ``lists``."""
         facts = self._index.facts(path)
         functions: list[Function] = []
         texts: list[tuple[str, int]] = []
         at = len(self._files.view(path).blanked.text)
-        for use in facts.invocations if facts else ():
-            if use.name not in names or use.arguments is None:
-                continue
-            if use.body_end and self._instantiations:
-                continue
+        for use in (*(facts.invocations if facts else ()), *(self._inclusion(path, place) for place in lists)):
             if use.body_end:
-                head = self._head(path, use)
+                head = None if use.name not in names or self._instantiations else self._head(path, use)
                 functions += [head] if head else []
                 continue
-            text = self._expanded(path, use, use.end)
+            if use.name == _INCLUDE:
+                text = self._preprocessor.span(path, use.offset, use.end, path).full
+            elif use.name in names and use.arguments is not None and self._is_wanted(use):
+                text = self._expanded(path, use, use.end)
+            else:
+                continue
             if not (_WHOLE.search(text) or _EXPLICIT.search(text)) or at > MAX_TEXT:
                 continue
             # The use may end in a semicolon of its own; an instantiation needs one to be read.
@@ -108,18 +157,24 @@ class _Reader:
             at += 1 + len(text)
         return MadeFile(path, tuple(functions), tuple(texts))
 
+    def _inclusion(self, path: str, place: int) -> Invocation:
+        """An include, as a use of what is included."""
+        view = self._files.view(path)
+        directive = next(d for d in view.blanked.directives if d.offset <= place < d.end)
+        line = view.blanked.line(directive.offset)
+        condition = view.conditionals.at(directive.offset)
+        return Invocation(_INCLUDE, (), (), directive.offset, directive.end, line, 0, 0, line, condition)
+
     def _expanded(self, path: str, use: Invocation, end: int) -> str:
         code = self._files.view(path).blanked.code[use.offset : end]
         return self._preprocessor.tokens(path, tokenize(code, use.offset), path).full
 
     def _head(self, path: str, use: Invocation) -> Function | None:
-        choice = self._macros.lookup(use.name, path, use.offset, path)
-        if choice is None or "__global__" not in (choice.event.body or ""):
-            return None
         # Everything before the brace: attributes may stand between the macro's use and the body.
         text = self._expanded(path, use, use.body_start)
+        text = text[_begins(text) :]
         head = parse_function(text, None)
-        if head is None:
+        if head is None or not head.return_type or head.name in self._names:
             return None
         parameters = tuple(
             Parameter(kind, name, default, use.offset, use.offset)
@@ -158,3 +213,18 @@ class _Reader:
             end_line=use.end_line,
             condition=use.condition,
         )
+
+
+def _gives_arguments(event: MacroEvent) -> bool:
+    given = set(event.parameters or ())
+    return any(match.group(1) in given for match in _APPLIED.finditer(event.body or ""))
+
+
+def _begins(text: str) -> int:
+    """Where the last declaration of a text begins."""
+    depth = begin = 0
+    for at, char in enumerate(text):
+        depth += (char in "({[") - (char in ")}]")
+        if not depth and char in ";}":
+            begin = at + 1
+    return begin

@@ -375,3 +375,18 @@ def test_kernels_of_the_whole_tree_are_counted_once() -> None:
     }
     assert names == {"k1", "k2", "kn", "made"}
     assert kernels(follow(bench, "a.cu", "go1")) == ["k1"]
+
+
+# -- lists that are written for a macro of the file that includes them ------------------------------------------
+
+LIST = "X(int, 4)\nX(float, 8)\n"
+WRITES = "#define X(T, N) static void go_##T##_##N(int* x) { kn<N><<<1, 1>>>(x); }\n#include \"LIST\"\n#undef X\n"
+USES = '#define X(T, N) else if (n == N) go_##T##_##N(a);\n#include "list.inc"\n#undef X\n'
+
+
+@pytest.mark.parametrize(("included", "wanted"), [("list.inc", ["kn<4>", "kn<8>"]), ("other.inc", ["kn<8>"])])
+def test_functions_that_an_included_list_writes(included: str, wanted: list[str]) -> None:
+    text = HEAD + WRITES.replace("LIST", included) + f"void h(int* a, int n) {{\nif (n == 0) {{}}\n{USES}}}\n"
+    found = follow(tree({"a.cu": text, "list.inc": LIST, "other.inc": LIST.replace("int", "char")}), "a.cu", "h")
+    made = [k.name + f"<{', '.join(k.template_arguments)}>" for s in found.launches for k in s.kernels]
+    assert sorted(made) == wanted
