@@ -21,6 +21,8 @@ _CALLS: dict[str, tuple[int, int | None, int | None, int | None, int | None]] = 
     "LaunchKernelExC": (1, None, None, None, None),
 }
 _LAUNCH = re.compile(r"(?:cuda|hip)(Launch(?:Cooperative)?Kernel(?:ExC?)?)\Z")
+#: What asks for the last error of the runtime.
+ASKS = re.compile(r"\b(?:cuda|hip)(?:Get|PeekAt)LastError\b")
 _NO_NAME = re.compile(
     r"^[&(\s]*(?:\(\s*(?:const\s+)?void\s*\*\s*\)|reinterpret_cast<(?:const )?void\s*(?:const)?\s*\*>\s*\()?[\s&(]*"
 )

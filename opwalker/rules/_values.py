@@ -19,6 +19,9 @@ _NO_VALUE = frozenset(
     " true false nullptr return ceil_div cdiv div_up ceilDiv CEILDIV DIVUP divUp at c10 torch cuda float double"
     " char".split()
 )
+#: A tensor made of a list of sizes, and the size asked of it.
+_MADE = re.compile(r"=?\s*(?:[\w:]+::)?(?:empty|zeros|ones|full|rand|randn)\s*\(\s*\{([^{}]*)\}")
+_SIZE = re.compile(r"\w+(?:\.|->)size\((-?\d+)\)")
 _CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE|REQUIRE|assert)\w*\Z")
 _LEAVES = frozenset(("return", "throw", "break", "continue"))
 _DEEPEST = 8
@@ -34,7 +37,8 @@ _OPERATORS = {
 
 def terms_of(text: str, known: Mapping[str, str], depth: int = 0) -> set[str]:
     """What an expression is made of: names without an initialiser in sight, and questions asked of a tensor
-    (``x.size(0)``, ``x.numel()``); a local with an initialiser counts with what it is made of, itself too."""
+    (``x.size(0)``, ``x.numel()``); a local with an initialiser counts with what it is made of, itself too, and a size
+    of a tensor that was made here with what it was made of."""
     out: set[str] = set()
     for found in _WORD.finditer(re.sub(r'"[^"]*"', "", text)):
         word = "".join(found.group().split())
@@ -42,11 +46,24 @@ def terms_of(text: str, known: Mapping[str, str], depth: int = 0) -> set[str]:
         if head in _NO_VALUE or text[found.end() : found.end() + 2].lstrip().startswith("::"):
             continue
         out.add(word)
+        if head in known and depth < _DEEPEST:
+            size = _size_made(word, known[head])
+            if size is not None:
+                out |= terms_of(size, {k: v for k, v in known.items() if k != head}, depth + 1)
         if word == head and head in known and depth < _DEEPEST:
             value = known[head]
             if not re.match(r"=?\s*\[", value):
                 out |= terms_of(value, {k: v for k, v in known.items() if k != head}, depth + 1)
     return out
+
+
+def _size_made(word: str, value: str) -> str | None:
+    """The size that ``word`` asks of a tensor, as its initialiser ``value`` gives it."""
+    asked, made = _SIZE.fullmatch(word), _MADE.match(value)
+    if asked is None or made is None:
+        return None
+    sizes, axis = split(made[1]), int(asked[1])
+    return sizes[axis] if -len(sizes) <= axis < len(sizes) else None
 
 
 def checks_before(before: Sequence[Statement], around: Sequence[Statement]) -> Iterator[tuple[str, bool, int]]:

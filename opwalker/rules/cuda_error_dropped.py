@@ -10,6 +10,15 @@ void copy(float* y, const float* x, size_t n, cudaStream_t stream) {
   cudaMemcpyAsync(y, x, n, cudaMemcpyDeviceToDevice, stream);  // flagged
   cudaStreamSynchronize(stream);  // flagged
 }
+__global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
+int blocks_of(float* x, cudaStream_t stream) {
+  cudaFuncSetAttribute(twice_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536);  // flagged
+  twice_kernel<<<1, 32, 65536, stream>>>(x);
+  C10_CUDA_CHECK(cudaGetLastError());
+  int blocks = 0;
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, twice_kernel, 128, 0);  // flagged
+  return blocks;
+}
 ```
 
 *Clean*
@@ -26,6 +35,14 @@ cudaError_t copy(float* y, const float* x, size_t n, cudaStream_t stream) {
   (void)cudaGetLastError();
   return cudaStreamSynchronize(stream);
 }
+int blocks_of(const void* kernel) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536);
+  C10_CUDA_CHECK(cudaGetLastError());
+  int blocks = 0;
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 128, 0);
+  if (blocks <= 0) blocks = 1;
+  return blocks;
+}
 struct Owner {
   float* p;
   ~Owner() { cudaFree(p); }
@@ -38,10 +55,11 @@ struct Owner {
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Rule
-from opwalker.model.statements import Routine
+from opwalker.model.statements import CallText, Routine, Statement
+from opwalker.rules._launches import ASKS, points
 
 #: Runtime and driver calls that return a status. Those that cannot fail, or are asked for their answer, are not here.
 _CALLS = re.compile(
@@ -54,6 +72,8 @@ _CALLS = re.compile(
 _CLEANS = re.compile(
     r"(?:cuda|hip)(?:Free\w*|StreamDestroy|EventDestroy|GraphDestroy|GraphExecDestroy)\Z|cuMem(?:Free|Unmap|Release)\w*\Z"
 )
+_QUESTIONS = re.compile(r"OccupancyMax|DeviceGetAttribute")
+_ANSWER = re.compile(r"&\s*(\w+)")
 _ENDS = re.compile(r"(?i)~|free|destroy|release|close|cleanup|finali[sz]e|reset|delete")
 
 
@@ -61,7 +81,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
         if routine.on_device:
             continue
-        for one in routine.walk():
+        for point in points(routine.statements):
+            one = point.statement
             if one.kind != "expression" or len(one.calls) < 1:
                 continue
             call = one.calls[0]
@@ -69,12 +90,37 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 continue
             if one.text != call.text or (_CLEANS.match(call.simple) and _ends(routine)):
                 continue
+            if _asked(point.after) or _answer_tested(routine, call, point.after):
+                continue
             file, line = routine.file, call.line
             if call.macro is not None:
                 if call.macro.known:
                     continue
                 file, line = call.macro.file, call.macro.line
             yield Draft(file, line, f"the error that {call.simple} returns is dropped", symbol=call.simple)
+
+
+def _asked(after: Sequence[Statement]) -> bool:
+    """Whether the last error is asked for before anything else is launched: it is the dropped one then."""
+    for one in after:
+        if ASKS.search(one.text):
+            return True
+        if one.kind not in ("expression", "declaration") or one.launches:
+            return False
+    return False
+
+
+def _answer_tested(routine: Routine, call: CallText, after: Sequence[Statement]) -> bool:
+    """Whether a question's answer begins as a number that is no answer, and is tested before its use."""
+    names = [found[1] for found in map(_ANSWER.fullmatch, call.arguments) if found]
+    begins = {d.name for one in routine.walk() for d in one.declares if re.fullmatch(r"=?\s*-?\d+", d.value or "")}
+    if not _QUESTIONS.search(call.simple) or not names or names[0] not in begins:
+        return False
+    for one in after[:3]:
+        conditions = [one.text] if one.kind == "if" else [c.arguments[0] for c in one.calls if c.arguments]
+        if any(re.search(rf"\b{names[0]}\s*[<>=!]=?\s*-?\d", text) for text in conditions):
+            return True
+    return False
 
 
 def _ends(routine: Routine) -> bool:

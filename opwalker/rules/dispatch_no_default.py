@@ -32,6 +32,20 @@ void chain(torch::Tensor& y, int64_t d, cudaStream_t stream) {
     launch<128>(y, stream);
   }
 }
+struct Shape { int width; };
+void by_width(const Shape& shape, torch::Tensor& y, cudaStream_t stream) {
+  if (shape.width == 2) {  // flagged
+    launch<2>(y, stream);
+  } else if (shape.width == 3) {
+    launch<3>(y, stream);
+  }
+}
+void unchecked(torch::Tensor& y, const torch::Tensor& weight, cudaStream_t stream) {
+  Shape shape;
+  shape.width = weight.size(-1);
+  TORCH_CHECK(y.size(0) <= 8, "too many rows");
+  by_width(shape, y, stream);
+}
 ```
 
 *Clean*
@@ -56,6 +70,22 @@ void run(torch::Tensor& y, int64_t d, cudaStream_t stream) {
     launch<128>(y, stream);
   }
 }
+struct Shape { int width; };
+void fill(Shape& shape, int64_t width) { shape.width = width; }
+void by_width(const Shape& shape, torch::Tensor& y, cudaStream_t stream) {
+  if (shape.width == 2) {
+    launch<2>(y, stream);
+  } else if (shape.width == 3) {
+    launch<3>(y, stream);
+  }
+}
+void checked(torch::Tensor& y, const torch::Tensor& weight, cudaStream_t stream) {
+  const int width = weight.size(-1);
+  TORCH_CHECK(width >= 2 && width <= 3, "2 or 3");
+  Shape shape;
+  fill(shape, width);
+  by_width(shape, y, stream);
+}
 bool tried(torch::Tensor& y, int64_t d, cudaStream_t stream) {
   if (d == 64) {
     launch<64>(y, stream);
@@ -78,6 +108,7 @@ from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
+from opwalker.rules._above import asked_above
 from opwalker.rules._launches import points
 from opwalker.rules._values import checks_before, terms_of
 
@@ -106,7 +137,11 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if has_last and (_works(last) or not last):
                 if last:
                     continue
-            if _decided(point, one) or _goes_on(routine, one, point.after, branches):
+            if (
+                _decided(point, one)
+                or _decided_above(tree, routine, one)
+                or _goes_on(routine, one, point.after, branches)
+            ):
                 continue
             said = "neither launches nor fails" if has_last else "has no branch for what is left"
             line = last[0].line if has_last and last else one.line
@@ -180,6 +215,12 @@ def _decided(point, one: Statement) -> bool:
         for text, holds, _ in checks_before(point.before, point.around)
         if holds
     )
+
+
+def _decided_above(tree: CheckedTree, routine: Routine, one: Statement) -> bool:
+    """Whether what is chosen by came in as a parameter, or in one, and every caller has checked it."""
+    asked = {term for term in terms_of(one.text, {}) if "(" not in term}
+    return bool(asked) and any(asked_above(tree, routine, term) for term in asked)
 
 
 def _goes_on(routine: Routine, one: Statement, after: Sequence[Statement], branches: list) -> bool:

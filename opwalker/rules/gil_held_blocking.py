@@ -40,11 +40,13 @@ struct Hub {
   }
   int size() const { return 8; }
 };
+void order(c10::Stream stream, c10::Event& event) { stream.wait(event); }
 PYBIND11_MODULE(kit, m) {
   py::class_<Hub>(m, "Hub")
       .def("exchange", &Hub::exchange, py::call_guard<py::gil_scoped_release>())
       .def("released", &Hub::released)
       .def("size", &Hub::size);
+  m.def("order", &order);
 }
 ```
 
@@ -64,6 +66,7 @@ _WAITS = re.compile(
     r"accept|connect|select|poll|epoll_wait|sleep_for|sleep|usleep|futex)"
 )
 _OBJECT = re.compile(r"(?i)thread|cond|cv|future|barrier|semaphore|latch|stream|event|work|request")
+_DEVICE = re.compile(r"(?i)stream|event")
 _DEEPEST = 5
 
 
@@ -118,6 +121,8 @@ def _in_block(
             return (Related(routine.file, one.line, f"spins here: `{one.text[:60]}`"),)
         for call in one.calls:
             if _WAITS.fullmatch(call.name) and (call.receiver is None or _OBJECT.search(call.receiver)):
+                if call.arguments and _DEVICE.search(call.receiver or ""):
+                    continue  # one stream is told to wait for another: the host goes on
                 if (
                     call.receiver is not None
                     or call.name.startswith(("cuda", "hip", "std::this_thread"))

@@ -26,6 +26,11 @@ void late(torch::Tensor& x) {
 }
 TORCH_LIBRARY(kit, m) { m.def("thrice(Tensor! x) -> ()"); }
 TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("thrice", &thrice); }
+struct Hub {
+  cudaStream_t stream;
+  void twice(torch::Tensor& x) { twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>()); }  // flagged
+};
+PYBIND11_MODULE(hub, m) { py::class_<Hub>(m, "Hub").def("twice", &Hub::twice); }
 ```
 
 *Clean*
@@ -45,6 +50,12 @@ void by_hand(torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
 }
 void raw(float* x, cudaStream_t stream) { twice_kernel<<<1, 32, 0, stream>>>(x); }
+struct Hub {
+  float* flags;
+  cudaStream_t stream;
+  void clear(int rank) { twice_kernel<<<1, 32, 0, stream>>>(flags); }
+};
+PYBIND11_MODULE(kit, m) { py::class_<Hub>(m, "Hub").def("clear", &Hub::clear); }
 ```
 
 *Use instead.* `const c10::cuda::CUDAGuard guard(x.device());` (or the stable ABI's `DeviceGuard`) at the start of the
@@ -53,12 +64,18 @@ function that the op is bound to. A guard in every caller is as good.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
 from opwalker.rules._guards import sets_device
 from opwalker.rules._launches import Site, points, roots_first, sites
+
+_NUMBER = re.compile(
+    r"(?:const\s+)?(?:std::)?(?:bool|char|short|int|long|unsigned|float|double|size_t|u?int(?:8|16|32|64)_t|string|\s)+"
+    r"(?:const)?\s*&?"
+)
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -92,7 +109,7 @@ def _way_in(
     key = (routine.file, routine.line)
     if key not in known:
         known[key] = None
-        if roots_first(tree, routine):
+        if roots_first(tree, routine) and _given_data(routine):
             known[key] = ()
         elif depth < 8:
             for site in tree.callers(routine):
@@ -103,6 +120,11 @@ def _way_in(
                         known[key] = (step, *above)
                         break
     return known[key]
+
+
+def _given_data(routine: Routine) -> bool:
+    """Whether a routine is handed anything that lies on a device: with numbers alone, the current one is meant."""
+    return any(not _NUMBER.fullmatch(one.type) for one in routine.parameters)
 
 
 def _guarded_call(tree: CheckedTree, caller: Routine, line: int, name: str) -> bool:

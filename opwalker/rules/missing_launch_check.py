@@ -49,8 +49,8 @@ from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Rule
 from opwalker.model.statements import LaunchText, Routine, Statement
+from opwalker.rules._launches import ASKS
 
-_ASKS = re.compile(r"\bcuda(?:Get|PeekAt)LastError\b|\bhip(?:Get|PeekAt)LastError\b")
 _CHECK = re.compile(r"(?i)\b\w*(?:launch_?check|check\w*_?launch|check_?last|check_cuda_last|post_?launch)\w*\s*\(")
 
 
@@ -90,7 +90,7 @@ def _asked(one: Statement, checks: Sequence[str]) -> bool:
     if one.kind == "break" or (one.kind in ("block", "case") and one.body):
         return bool(one.body) and _asked(one.body[0], checks)
     text = one.text
-    if _ASKS.search(text) or _CHECK.search(text):
+    if ASKS.search(text) or _CHECK.search(text):
         return True
     return any(call.simple in checks for call in one.calls)
 

@@ -18,6 +18,14 @@ void fill(Args& p, const torch::Tensor& x) {
   p.cols = cols;  // flagged
   p.x = x.data_ptr<float>();
 }
+void shape(Args& p, size_t rows, size_t cols) {
+  p.rows = rows;  // flagged
+  p.cols = cols;
+}
+void wide(Args& p, const torch::Tensor& x) {
+  const int cols = x.size(1);
+  shape(p, x.size(0), cols);
+}
 ```
 
 *Clean*
@@ -35,6 +43,15 @@ void fill(Args& p, const torch::Tensor& x) {
   p.cols = x.size(1);
   p.rows = static_cast<int>(x.dim());
 }
+void shape(Args& p, size_t rows, size_t cols) {
+  p.rows = rows;
+  p.cols = cols;
+}
+void narrow_before(Args& p, const torch::Tensor& x) {
+  const int rows = x.size(0);
+  TORCH_CHECK(x.size(1) <= 4096, "too wide");
+  shape(p, rows, x.size(1));
+}
 ```
 
 *Use instead.* A member of 64 bits, or a check of the range before the assignment.
@@ -48,6 +65,7 @@ from collections.abc import Iterator
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
 from opwalker.notation.cpp_expression import parse_expression
+from opwalker.rules._above import every_caller
 from opwalker.rules._ranges import is_bounded, sized_terms
 from opwalker.rules._widths import Widths
 
@@ -74,6 +92,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     continue
                 if widths.of(parse_expression(assigned.value)) != 64:
                     continue
+                if every_caller(tree, routine, assigned.value.strip(), lambda *given: _fits(tree, *given)):
+                    continue
                 yield Draft(
                     routine.file,
                     assigned.line,
@@ -81,6 +101,11 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     _declared(tree, routine, assigned.target),
                     assigned.target.rsplit(".", 1)[-1].rsplit(">", 1)[-1],
                 )
+
+
+def _fits(tree: CheckedTree, caller: Routine, given: str, line: int) -> bool:
+    """Whether what a caller hands over is narrow already, or is checked there."""
+    return Widths(tree, caller).of(parse_expression(given)) == 32 or is_bounded(caller, given, line)
 
 
 def _declared(tree: CheckedTree, routine: Routine, target: str) -> tuple[Related, ...]:

@@ -17,6 +17,11 @@ void tokens(torch::Tensor& x, cudaStream_t stream) {
   int num_tokens = x.size(0);
   twice_kernel<<<num_tokens, 32, 0, stream>>>(x.data_ptr<float>(), 1);  // flagged
 }
+void made(torch::Tensor& x, cudaStream_t stream) {
+  TORCH_CHECK(x.size(0) > 0, "empty");
+  torch::Tensor y = torch::empty({x.size(0), x.size(1)}, x.options());
+  twice_kernel<<<y.size(1), 32, 0, stream>>>(y.data_ptr<float>(), 1);  // flagged
+}
 ```
 
 *Clean*
@@ -39,6 +44,8 @@ void tokens(torch::Tensor& x, cudaStream_t stream) {
     twice_kernel<<<num_tokens / 4, 32, 0, stream>>>(x.data_ptr<float>(), 1);
   }
   twice_kernel<<<132, 32, 0, stream>>>(x.data_ptr<float>(), 1);
+  torch::Tensor y = torch::empty({4, num_tokens, 8}, x.options());
+  twice_kernel<<<y.size(-2), 32, 0, stream>>>(y.data_ptr<float>(), 1);
 }
 void inner(float* x, int64_t n, cudaStream_t stream) { twice_kernel<<<n, 32, 0, stream>>>(x, n); }
 void outer(torch::Tensor& x, cudaStream_t stream) {

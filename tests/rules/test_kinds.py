@@ -37,6 +37,25 @@ CASES = [
         + "  guard.emplace(x.device());\n  k<<<1, 32, 0, s>>>(x.data_ptr<float>(), 1);\n}\n",
         [],
     ),
+    # what stands behind a return in its block never runs; a directive between them may take the return away
+    (
+        "missing-launch-check",
+        KERNEL + "void f(float* y, cudaStream_t s) {\n  return;\n  k<<<1, 32, 0, s>>>(y, 1);\n}\n",
+        [],
+    ),
+    (
+        "missing-launch-check",
+        KERNEL
+        + "void f(float* y, cudaStream_t s) {\n#ifdef OFF\n  return;\n#else\n  k<<<1, 32, 0, s>>>(y, 1);\n#endif\n}\n",
+        [6],
+    ),
+    (
+        "missing-launch-check",
+        KERNEL
+        + "void f(float* y, int n, cudaStream_t s) {\n  if (n) goto go;\n  return;\ngo:\n"
+        + "  k<<<1, 32, 0, s>>>(y, 1);\n}\n",
+        [6],
+    ),
     ("stream-default", KERNEL + "void f(float* y) {\n  k<<<1, 32, 0, (cudaStream_t)0>>>(y, 1);\n}\n", [3]),
     ("stream-default", KERNEL + "void f(float* y) {\n  k<<<1, 32, 1024>>>(y, 1);\n}\n", [3]),
     (
