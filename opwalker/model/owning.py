@@ -104,9 +104,27 @@ class BoundaryFact:
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """Something that another call acquires for later ones, and who then has it: ``kept_in`` the member or global that
+    holds it, None where it is returned to the caller. ``released`` are the releases of what is kept there, or of what
+    their caller gives them; where there are none, ``others`` are the releases of the kind that are for something else:
+    ``(what they release, use)``."""
+
+    kind: str
+    text: str
+    function: str
+    file: str
+    line: int
+    kept_in: str | None = None
+    released: tuple[UseFact, ...] = ()
+    others: tuple[tuple[str, UseFact], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Ownership:
     """Who owns what, and for how long. ``beside`` are resources and releases of the same file or class that lie on no
-    path of this walk: what another call acquires or frees."""
+    path of this walk: what another call acquires or frees; ``holdings`` say of them who has them in between. ``words``
+    are comments of the source that speak of who owns something, in the classes and functions on the way."""
 
     guards: tuple[PlaceFact, ...] = ()
     allocations: tuple[PlaceFact, ...] = ()
@@ -117,3 +135,5 @@ class Ownership:
     globals: tuple[GlobalFact, ...] = ()
     boundaries: tuple[BoundaryFact, ...] = ()
     beside: tuple[UseFact, ...] = ()
+    holdings: tuple[Holding, ...] = ()
+    words: tuple[PlaceFact, ...] = ()

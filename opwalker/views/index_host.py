@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
@@ -172,8 +173,13 @@ class LaunchJoin:
         self._host = {p.name: _of_source(p.name, p.sources[0]) for p in parameters if p.sources}
 
     def best(self, sites: Sequence[LaunchSite], kernel: Function) -> Passed:
-        """What is passed by the launch that shows most: several may start a kernel, some with fewer tensors."""
-        return max((self.passed(site, kernel) for site in sites), key=lambda p: (-len(p.absent), len(p.tensors)))
+        """What is passed by the launch that shows most: several may start a kernel, some with fewer tensors. Extents
+        that differ between the launches are left out."""
+        found = [self.passed(site, kernel) for site in sites]
+        best = max(found, key=lambda p: (-len(p.absent), len(p.tensors)))
+        same = {name for name, value in best.extents.items() if all(p.extents.get(name) == value for p in found)}
+        common = {name: value for name, value in best.extents.items() if name in same}
+        return replace(best, extents=common)
 
     def passed(self, site: LaunchSite, kernel: Function) -> Passed:
         """What one launch passes."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
+from opwalker.expand.bodies import Body
 from opwalker.expand.device_calls import Inside
 from opwalker.expand.value_bounds import relations_at
 from opwalker.expand.value_reader import ValueReader
@@ -26,6 +26,8 @@ from opwalker.views.sync_events import under_of
 _AXES = ("x", "y", "z")
 _WARP = ("32", "warpSize", "WARP_SIZE", "kWarpSize", "WARP_THREADS", "NUM_THREADS_PER_WARP")
 _MOST = 24
+#: How it begins that a launch has fewer threads than the kernel has units.
+_CAPPED = "the launch gives at most"
 
 
 class WorkReader:
@@ -39,26 +41,35 @@ class WorkReader:
 
     def facts(self) -> tuple[WorkFact, ...]:
         """Blocks first, then threads, then loops, each once."""
-        body = self._reader.body
+        loops = list(self._loops())
+        helped = list(self._helpers(self._reader))
         named = list(self._named())
-        inside = Inside(self._reader)
-        loops = [
+        striding = any(fact.of in ("thread", "warp") for fact in (*loops, *helped))
+        threads = [
             fact
-            for loop in body.accesses.loops
-            if loop.start in inside
-            for fact in self._loop(self._reader, loop, None, None)
+            for fact in self._threads(named)
+            # What only begins loops that all threads share is no unit of its own.
+            if not striding
+            or (not fact.says.startswith(_CAPPED) and (fact.extent or not fact.says.startswith("one thread for each")))
         ]
-        for held, call in inside.lambda_calls():
-            inner = self._values.calls.of_lambda(held, call, self._reader)
-            own = [loop for loop in body.accesses.loops if held.body[0] <= loop.start < held.body[1]]
-            loops += [f for loop in own for f in self._loop(inner, loop, call.simple, body.use_line(call.start))]
-        threads = list(self._threads(named))
-        facts = [*self._blocks(named, loops), *threads, *self._leaves(threads), *loops]
-        facts += self._helpers(self._reader, None, None)
+        facts = [*self._blocks(named, [*loops, *helped]), *threads, *self._leaves(threads), *loops, *helped]
         out: dict[tuple, WorkFact] = {}
         for fact in facts:
             out.setdefault((fact.says, fact.through), fact)
         return tuple(out.values())[:_MOST]
+
+    def _loops(self) -> Iterator[WorkFact]:
+        """The loops of the body, those of a lambda at each of its calls."""
+        body = self._reader.body
+        inside = Inside(self._reader)
+        for loop in body.accesses.loops:
+            if loop.start in inside:
+                yield from self._loop(self._reader, loop, None, None)
+        for held, call in inside.lambda_calls():
+            inner = self._values.calls.of_lambda(held, call, self._reader)
+            for loop in body.accesses.loops:
+                if held.body[0] <= loop.start < held.body[1]:
+                    yield from self._loop(inner, loop, call.simple, body.use_line(call.start))
 
     def _named(self) -> Iterator[tuple[LocalFact, Poly]]:
         """Locals that hold a block's or a thread's index, opened down to it."""
@@ -128,13 +139,16 @@ class WorkReader:
             if not threads:
                 continue
             line = body.use_line(local.start)
-            limit = self._limit(local)
+            bound = self._limit(local)
+            limit = _bare(shown(bound)) if bound is not None else None
             upto = f", while it is below {limit}" if limit else ""
             text = _bare(shown(value))
             if any(i.startswith("blockIdx") for i in indexes):
                 if _is_global(value):
                     says = f"one thread for each {local.name}, counted over all blocks{upto}"
                     yield WorkFact("thread", says, line, local.name, text, limit)
+                elif value.atom is not None and value.atom.kind in ("quotient", "remainder"):
+                    yield WorkFact("thread", self._made(local), line, local.name, text)
                 continue
             thread = next(iter(threads)) if len(threads) == 1 else None
             if thread is None:
@@ -143,6 +157,12 @@ class WorkReader:
                 yield WorkFact(
                     "thread", f"one thread for each {local.name} ({thread}){upto}", line, local.name, text, limit
                 )
+                cap = self._left_over(thread, bound, local.name) if bound is not None else None
+                if cap is not None:
+                    says = f"{_CAPPED} {cap} threads, and no loop goes on: where {limit} is more than {cap}"
+                    yield WorkFact(
+                        "thread", f"{says}, {local.name} from {cap} on is not handled", line, local.name, limit, cap
+                    )
             elif value.atom is not None and value.atom.kind in ("quotient", "remainder"):
                 left, right = value.atom.parts
                 if left == symbol(thread) and str(right) in _WARP:
@@ -152,7 +172,7 @@ class WorkReader:
                 elif left == symbol(thread):
                     yield WorkFact("thread", f"{self._made(local)}{upto}", line, local.name, text, limit)
 
-    def _limit(self, local: LocalFact) -> str | None:
+    def _limit(self, local: LocalFact) -> Poly | None:
         """What threads beyond are turned away by: ``if (unit >= n) return;``."""
         body = self._reader.body
         own = self._reader.name(local.name, local.end)
@@ -162,8 +182,22 @@ class WorkReader:
             if leave.start > local.start and leave.kind in ("return", "continue"):
                 for small, big in relations_at(self._reader, leave.start):
                     if small == own.poly and not self._world.moves(big):
-                        return _bare(shown(big))
+                        return big
         return None
+
+    def _left_over(self, thread: str, limit: Poly, name: str) -> str | None:
+        """How many threads the launch gives at most where it caps what the kernel counts, and no loop goes on from
+        there: ``min(n, 512)`` threads for ``n`` units."""
+        given = self._values.passed.extents.get(thread.replace("threadIdx", "blockDim"))
+        atom = given.atom if given is not None else None
+        if atom is None or atom.kind != "call" or atom.name.rsplit("::", 1)[-1] != "min":
+            return None
+        wanted = self._world.opened(limit)
+        sides = [self._world.opened(part) for part in atom.parts]
+        caps = [side.constant for side in sides if side.constant is not None]
+        if wanted not in sides or len(caps) != 1 or any(c.target == name for c in self._reader.body.accesses.changes):
+            return None
+        return str(caps[0])
 
     def _leaves(self, threads: list[WorkFact]) -> Iterator[WorkFact]:
         """``if (slot < 0) return;`` of the kernel's own scope, where no range of threads says it already."""
@@ -202,21 +236,43 @@ class WorkReader:
         if not isinstance(start, Number):
             return
         begin = self._world.opened(start.poly)
-        indexes = _indexes(begin)
+        indexes = _direct(begin)
         goal = _goal(body.text(loop.condition), local.name)
         stop = None
         if goal is not None:
             found = reader.text(goal, loop.condition[0])
             stop = shown(found.poly) if isinstance(found, Number) else goal
-        who = self._who(begin, indexes, self._world.opened(step))
+        who = self._who(begin, indexes, self._world.opened(step)) or self._counted(reader, loop, begin, indexes, step)
         if who is None:
             return
         of, words = who
+        if words == "the threads of a block" and (first := _first_thread(begin)):
+            words = f"the threads of a block from {first} on"
         stop = _bare(stop) if stop else None
         over = f" over {stop}" if stop else ""
         inside = f" in {through}" if through else ""
-        says = f"{words} stride{over} ({local.name}){inside}"
+        under = (*under_of(body, loop.start), *_asked_of_threads(body, loop.start))
+        where = f", if {under[-1]}" if under else ""
+        says = f"{words} stride{over} ({local.name}){inside}{where}"
         yield WorkFact(of, says, line or body.use_line(loop.start), local.name, shown(begin), stop, through)
+
+    def _counted(
+        self, reader: ValueReader, loop: Loop, begin: Poly, indexes: set[str], step: Poly
+    ) -> tuple[str, str] | None:
+        """Who shares a loop whose step is all threads of the grid or of a block, however that is written."""
+        step = self._world.opened(step)
+        threads = {i for i in indexes if i.startswith("threadIdx")}
+        blocks = {i for i in indexes if i.startswith("blockIdx")}
+        for axis in _AXES:
+            whole = reader.text(f"gridDim.{axis} * blockDim.{axis}", loop.start)
+            if threads and blocks and isinstance(whole, Number) and self._world.opened(whole.poly) == step:
+                return "thread", "the threads of all blocks"
+        bounds = [a for a in self._reader.body.function.attributes if "__launch_bounds__" in a]
+        if threads and not blocks and bounds and step.atom is not None:
+            # A block has as many threads as the kernel is bound to be launched with.
+            if re.search(rf"\(\s*{re.escape(str(step))}\s*[,)]", bounds[0]):
+                return "thread", "the threads of a block"
+        return None
 
     @staticmethod
     def _step(reader: ValueReader, loop: Loop) -> Poly | None:
@@ -247,28 +303,26 @@ class WorkReader:
             return "thread", "the threads of a block"
         return None
 
-    def _helpers(self, reader: ValueReader, through: str | None, line: int | None) -> Iterator[WorkFact]:
-        """Loops of functions that thread indexes are passed to."""
+    def _helpers(self, reader: ValueReader, line: int | None = None) -> Iterator[WorkFact]:
+        """Loops of functions that thread indexes are passed to, or that read them themselves."""
         body = reader.body
         for call in body.facts.calls:
             if call.receiver is not None or call.simple in body.locals or not call.arguments:
                 continue
-            if not any("threadIdx" in body.text(s) or re.fullmatch(r"\w+", body.text(s)) for s in call.arguments):
-                continue
             values = tuple(reader.span(span) for span in call.arguments)
             numbers = [self._world.opened(v.poly) for v in values if isinstance(v, Number)]
-            if not any(i.startswith("threadIdx") for n in numbers for i in _indexes(n)):
-                continue
+            given = any(i.startswith("threadIdx") for n in numbers for i in _indexes(n))
             template = ", ".join(body.text(s) for s in call.template_arguments) if call.template_arguments else None
             inner = self._values.calls.reader(call.name, template, values, reader)
             if inner is None:
                 continue
             at = line or body.use_line(call.start)
-            name = through or call.simple
-            loops = [fact for loop in inner.body.accesses.loops for fact in self._loop(inner, loop, name, at)]
-            # Several loops of a helper share one range: the first says it.
-            yield from loops[:1]
-            yield from (replace(fact, through=name) for fact in self._helpers(inner, name, at))
+            if given or "threadIdx" in inner.body.expanded.text:
+                own = inner.body.accesses.loops
+                loops = [fact for loop in own for fact in self._loop(inner, loop, call.simple, at)]
+                # Several loops over the indexes that a helper is given share one range: the first says it.
+                yield from loops[:1] if given else loops
+            yield from self._helpers(inner, at)
 
 
 def _bare(text: str) -> str:
@@ -284,6 +338,36 @@ def _bare(text: str) -> str:
 def _indexes(value: Poly) -> set[str]:
     """The thread and block indexes that a value is made of."""
     return {a.name for a in value.all_atoms() if a.kind == "symbol" and a.name.startswith(("threadIdx.", "blockIdx."))}
+
+
+def _direct(value: Poly) -> set[str]:
+    """The indexes that a value is counted by: those that it only looks something up with are left out."""
+    found: set[str] = set()
+    for monomial in value.terms:
+        for atom, _ in monomial:
+            if atom.kind == "symbol" and atom.name.startswith(("threadIdx.", "blockIdx.")):
+                found.add(atom.name)
+            elif atom.kind != "load":
+                found.update(index for part in atom.parts for index in _direct(part))
+    return found
+
+
+def _first_thread(begin: Poly) -> str | None:
+    """``n`` where a loop begins at ``threadIdx.x - n``: the threads before the n-th have something else to do."""
+    for axis in _AXES:
+        rest = symbol(f"threadIdx.{axis}") - begin
+        if rest and not _indexes(rest) and all(factor > 0 for factor in rest.terms.values()):
+            return _bare(shown(rest))
+    return None
+
+
+def _asked_of_threads(body: Body, at: int) -> Iterator[str]:
+    """The branches around a place that only some threads take: ``if (threadIdx.x < 32)``."""
+    for block in body.facts.blocks:
+        if block.kind == "if" and block.condition is not None and block.start <= at < block.end:
+            text = body.written(block.condition)
+            if "threadIdx" in text:
+                yield text
 
 
 def _is_global(value: Poly) -> bool:

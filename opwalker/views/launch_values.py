@@ -19,6 +19,7 @@ from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, changed, negated, parse_expression, print_expression, walk
 from opwalker.notation.cpp_folding import folded
 from opwalker.views.branches import Branches, needed
+from opwalker.views.narrowed import narrowed
 from opwalker.views.value_facts import Found
 from opwalker.views.values import Values
 from opwalker.views.way import Way
@@ -183,12 +184,13 @@ def _conditions(body: Body, site: LaunchSite, macros: frozenset[str]) -> tuple[s
     branches = Branches(body)
     common: dict[str, None] | None = None
     for at in (site.at, *site.copies):
-        found: dict[str, None] = {}
+        held: list[Expr] = []
         for guard in needed(branches.around(branches.innermost(at))):
             places = (body.facts.blocks[guard.block].start, guard.offset)
             chains = [body.expanded.chain(body.expanded.origin(place)[2]) for place in places]
             if not any(use.name in macros for chain in chains for use in chain):
-                found[said(guard.condition)] = None
+                held.append(guard.condition)
+        found = {said(condition): None for condition in narrowed(held, body)}
         # Copies of one text stand under different conditions: only what holds for all of them can be said.
         common = found if common is None else {text: None for text in common if text in found}
     return tuple(common or ())

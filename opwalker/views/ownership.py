@@ -14,13 +14,16 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.cpp import Function
+from opwalker.model.owning import Holding
 from opwalker.model.reach import Reach
 from opwalker.model.walk import Lifetime, Ownership, PlaceFact, Resource, Terminal, UseFact
 from opwalker.views.boundaries import boundaries_of
 from opwalker.views.families import FAMILIES
 from opwalker.views.global_uses import globals_of
+from opwalker.views.holdings import holdings_of
 from opwalker.views.host import body_facts
 from opwalker.views.lifetimes import lifetimes_of
+from opwalker.views.owning_words import words_of
 from opwalker.views.resources import OF_THE_CALL, releases_of, resources_of
 
 #: Functions of a walk that are read for what they own, and neighbours in their files and classes.
@@ -88,6 +91,8 @@ def ownership_of(
         globals_of(workbench, unit, entered[:MAX_FUNCTIONS]),
         boundaries_of(reach, reader.body),
         beside,
+        reader.holdings(reach),
+        tuple(words_of(workbench, reach)),
     )
 
 
@@ -140,6 +145,14 @@ class _Reader:
             for kind, use in releases_of(body, function.qualified_name):
                 out[UseFact(f"releases {kind}: {use.text}", use.function, path, use.line)] = None
         return tuple(sorted(out, key=lambda use: (use.file, use.line)))[:MAX_BESIDE]
+
+    def holdings(self, reach: Reach) -> tuple[Holding, ...]:
+        """Who has what the neighbours acquire for later calls."""
+        entered = {(path, function.offset) for path, function, _ in reach.functions}
+        near = [(f.qualified_name, self.body(p, f), (p, f.offset) in entered) for p, f in self._near(reach)]
+        acquired = [(one, body) for name, body, inside in near if not inside for one in resources_of(body, name)]
+        releases = [(kind, use, body) for name, body, _ in near for kind, use in releases_of(body, name)]
+        return holdings_of(sorted(acquired, key=lambda one: (one[0].file, one[0].line)), releases)[:MAX_BESIDE]
 
     def _all_releases(self, reach: Reach) -> list[tuple[str, UseFact]]:
         if self._releases is None:

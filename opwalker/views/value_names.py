@@ -18,6 +18,7 @@ from opwalker.expand.terms import ConstTerm, Unknown
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact, LambdaFact, LocalFact
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, walk
+from opwalker.views.members import is_kept_member
 
 MAX_STEPS = 24
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -165,7 +166,7 @@ class ValueNames:
         function, frame = environment.body.function, environment.frame
         position = next((n for n, p in enumerate(function.parameters) if p.name == name), -1) if function else -1
         if position < 0:
-            return None
+            return place if function is not None and is_kept_member(name, environment) else None
         if frame is not None and frame.caller is not None:
             outer, around, call = frame.caller
             if position < len(call.arguments):

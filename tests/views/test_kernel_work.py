@@ -44,12 +44,45 @@ SAID = [
      ["warp is the warp of the block", "the warps of a block stride over n (r)"]),
     ("for (int j = threadIdx.x % 32; j < n; j += 32) out[j] = 0;", ["the lanes of a warp stride over n (j)"]),
     ("for (int j = 0; j < n; j++) out[j] = 0;", []),
+    (("int at = blockIdx.x * blockDim.x + threadIdx.x; int all = gridDim.x * blockDim.x;\n"
+     "for (int i = 3 + at; i < n; i += all) out[i] = 0;"), ["the threads of all blocks stride over n (i)"]),
+    ("int tid = threadIdx.x; for (int i = tid; i < n; i += blockDim.x) out[i] = 0;",
+     ["the threads of a block stride over n (i)"]),
+    ("for (int i = marks[threadIdx.x]; i < n; i += block_size) out[i] = 0;", []),
+    ("int rest = threadIdx.x - 64; for (int i = rest; i < n; i += blockDim.x - 64) out[i] = 0;",
+     ["the threads of a block from 64 on stride over n (i)"]),
+    ("if (threadIdx.x < 64) { for (int i = threadIdx.x; i < n; i += 64) out[i] = 0; }",
+     ["the threads of a block stride over n (i), if threadIdx.x < 64"]),
+    ("if constexpr (WIDTH > 1) { for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0; }",
+     ["the threads of a block stride over n (i), if WIDTH > 1"]),
+    ("int at = blockIdx.x * blockDim.x + threadIdx.x; if (at >= n) return; int row = at / 8; out[row] = 0;",
+     ["one thread for each at, counted over all blocks, while it is below n", "row is at / 8"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "said"), SAID, ids=range(len(SAID)))
 def test_what_is_handled(body, said) -> None:
-    assert words("T* out, int n", body) == said
+    assert words("T* out, int n, const int* marks, int block_size", body) == said
+
+
+def test_a_step_is_the_block_that_the_kernel_is_bound_to() -> None:
+    text = "template <int TPB>\n__launch_bounds__(TPB) __global__ void k(float* out, int n) {\n%s\n}\n"
+    for step, said in (("TPB", ["the threads of a block stride over n (i)"]), ("WIDE", [])):
+        loop = f"for (int i = threadIdx.x; i < n; i += {step}) out[i] = 0;"
+        walk = EntryView(tree({"k.cu": text % loop}), SOURCE).walk("k")
+        assert [fact.says for fact in walk.implementations[-1].kernels[0].work] == said
+
+
+def test_a_helper_that_reads_the_index_itself_is_looked_into() -> None:
+    helper = (
+        "__device__ void inner(float* to, int count) "
+        "{ for (int i = threadIdx.x; i < count; i += blockDim.x) to[i] = 0; }\n"
+        "__device__ void fill(float* to, int count) { inner(to, count); inner(to, count * 2); }\n"
+    )
+    assert words("float* out, int n", "fill(out, n);", helper) == [
+        "the threads of a block stride over n (i) in inner",
+        "the threads of a block stride over 2 * n (i) in inner",
+    ]
 
 
 def test_a_documented_row_names_what_a_block_handles() -> None:
@@ -169,3 +202,46 @@ def test_assembly_of_the_functions_called_is_decoded() -> None:
         ("get", ["load"]),
     ]
     assert found.assembly[1].operands == ("v", "p")
+
+
+CAPPED = """__global__ void k(float* out /* [rows, n] */, int n) {
+  const int unit = threadIdx.x;
+  if (unit >= n) {
+    return;
+  }
+  %s
+}
+void op(torch::Tensor& out /* [rows, n] */) {
+  int n = out.size(1);
+  k<<<out.size(0), std::min(n, %s)>>>(out.data_ptr<float>(), n);
+}
+TORCH_LIBRARY(m, o) { o.def("op(Tensor! out) -> ()"); o.impl("op", torch::kCUDA, &op); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "cap", "left_over"),
+    [
+        ("out[unit] = 0;", "512", ["where n is more than 512, unit from 512 on is not handled"]),
+        ("out[unit] = 0;", "2 * n", []),
+        ("for (int i = unit; i < n; i += blockDim.x) out[i] = 0;", "512", []),
+    ],
+)
+def test_units_beyond_the_block_that_no_loop_reaches(use: str, cap: str, left_over: list[str]) -> None:
+    (found,) = implementation(CAPPED % (use, cap), "m::op").kernels
+    assert [fact.says.rpartition(": ")[2] for fact in found.work if "goes on" in fact.says] == left_over
+
+
+def test_extents_that_differ_between_launches_are_not_said() -> None:
+    text = (
+        "__global__ void k(float* out, int n) { out[blockIdx.y * n + blockIdx.x] = 0; }\n"
+        "void op(torch::Tensor& out, int n) {\n"
+        "if (n < 9) k<<<n, 1>>>(out.data_ptr<float>(), n); else k<<<dim3(n, %s), 1>>>(out.data_ptr<float>(), n); }\n"
+        'TORCH_LIBRARY(m, o) { o.def("op(Tensor! out, int n) -> ()"); o.impl("op", torch::kCUDA, &op); }\n'
+    )
+    said = {}
+    for extent in ("1", "4"):
+        (found,) = implementation(text % extent, "m::op").kernels
+        said[extent] = [fact.says for fact in found.work]
+    assert said["1"] == ["blockIdx.x tells blocks apart, n in all", "blockIdx.y tells blocks apart, 1 in all"]
+    assert said["4"] == ["blockIdx.x tells blocks apart, n in all", "blockIdx.y tells blocks apart"]

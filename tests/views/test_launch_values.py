@@ -163,3 +163,20 @@ def test_more_shared_memory_is_asked_for_where_the_launch_is() -> None:
 
 def test_a_cooperative_launch() -> None:
     assert launch("cudaLaunchCooperativeKernel((void*)k, n, 32, args, 0, 0);").cooperative
+
+
+@pytest.mark.parametrize(
+    ("code", "conditions"),
+    [
+        ("if (n == 8) { if ((n <= 4 && wide) || (n <= 8 && m < 9)) k<<<1, 1>>>(a); }", ("n is 8", "m is less than 9")),
+        ("if (n == 8) { if (n > 4 && m < 9) k<<<1, 1>>>(a); }", ("n is 8", "m is less than 9")),
+        ("if (n == 8) { if (n > 4) k<<<1, 1>>>(a); }", ("n is 8",)),
+        (
+            "if (n == 8) { n++; if (n > 4 || m < 9) k<<<1, 1>>>(a); }",
+            ("n is 8", "n is greater than 4 or m is less than 9"),
+        ),
+        ("if (n == 8) { if (m < 9 || wide) k<<<1, 1>>>(a); }", ("n is 8", "m is less than 9 or wide")),
+    ],
+)
+def test_what_one_condition_fixes_is_left_out_of_others(code: str, conditions: tuple[str, ...]) -> None:
+    assert launch(code, parameters="torch::Tensor& x, int n, int m, bool wide").conditions == conditions

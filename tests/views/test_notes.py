@@ -235,7 +235,7 @@ def test_long_lists_are_folded(note: Note) -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
-        "Acquires GIL state: `PyGILState_Ensure()`, held in `state`, in `take`.",
+        "Acquires a GIL state: `PyGILState_Ensure()`, held in `state`, in `take`.",
         "  Released by `PyGILState_Release(state)`.",
         "  Every way out behind it passes a release or hands it on.",
         "Acquires device memory: `cudaMalloc(&p, n)`, held in `p`, in `room`.",
@@ -294,3 +294,37 @@ def test_names_of_the_source_are_code(text: str, names: list[str], expected: str
 def test_many_values_are_counted() -> None:
     assert plain(some([str(number) for number in range(20)], 3)) == "`0`, `1`, `2` and 17 more"
     assert plain(some(["a", "b"], 3, "or")) == "`a` or `b`"
+
+
+NEVER = """template <int R> __global__ void near_kernel(float* p) {}
+template <int R> __global__ void far_kernel(float* p) {}
+class Ranks {
+ public:
+  explicit Ranks(int world) : world_(world) {}
+  void run(float* p, int n) {
+    switch (world_) {
+      case 2:
+        if (world_ == 4) { near_kernel<1><<<1, 32>>>(p); } else { far_kernel<1><<<1, 32>>>(p); }
+        break;
+      case 4:
+        if (world_ == 4) { near_kernel<2><<<2, 32>>>(p); } else { far_kernel<2><<<2, 32>>>(p); }
+        break;
+    }
+  }
+  int world_;
+};
+void run(torch::Tensor& x, int64_t n) {
+  Ranks ranks(n);
+  ranks.run(x.data_ptr<float>(), n);
+}
+TORCH_LIBRARY(m, o) { o.def("run(Tensor! x, int n) -> ()"); o.impl("run", torch::kCUDA, &run); }
+"""
+
+
+def test_a_launch_whose_conditions_exclude_each_other_is_said_to_never_run() -> None:
+    said = section(note_of(walk_of(NEVER, "m::run"), "cuda"), "launch")
+    never = [one for one in said if "never" in one]
+    assert never == [
+        "  It never runs: `world_ == 4` (:9) contradicts `world_ == 2` (:8).",
+        "  It never runs: `world_ != 4` (:12) contradicts `world_ == 4` (:11).",
+    ], said

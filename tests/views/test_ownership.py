@@ -8,7 +8,7 @@ from opwalker.model.walk import Ownership
 from opwalker.views.entries import EntryView
 from opwalker.views.families import acquired, released
 from tests.trees import tree
-from tests.views.miniatures import SOURCE
+from tests.views.miniatures import SOURCE, line_of
 
 
 def owned(text: str, name: str = "f") -> Ownership:
@@ -141,6 +141,59 @@ extern "C" int f(int n) {
 
 def test_cplusplus_linkage_has_no_boundary() -> None:
     assert owned("void f() { throw 1; }").boundaries == ()
+
+
+HOLDERS = """class Peers {
+ public:
+  // Peers does not own the memory behind a handle. Its maker frees it.
+  char* open(const void* handle) {
+    auto [it, fresh] = opened_.insert({key(handle), nullptr});
+    if (fresh) {
+      char* mapped;
+      cudaIpcOpenMemHandle((void**)&mapped, handle, 0);
+      it->second = mapped;
+    }
+    return it->second;
+  }
+  void use(int n) { n_ = n; }
+  ~Peers() {
+    for (auto [_, mapped] : opened_) {
+      cudaIpcCloseMemHandle(mapped);
+    }
+  }
+  std::map<int, char*> opened_;
+  int n_;
+};
+long f(long made) { auto peers = reinterpret_cast<Peers*>(made); peers->use(2); return 0; }
+long room(long size) {
+  void* p;
+  cudaMalloc(&p, size);
+  return reinterpret_cast<long>(p);
+}
+void leave(long p) { cudaFree(reinterpret_cast<void*>(p)); }
+long look(const void* handle) {
+  void* seen;
+  cudaIpcOpenMemHandle(&seen, handle, 0);
+  return reinterpret_cast<long>(seen);
+}
+"""
+
+
+def test_who_has_what_other_calls_acquire() -> None:
+    found = owned(HOLDERS)
+    assert [(one.function, one.kept_in, [use.function for use in one.released]) for one in found.holdings] == [
+        ("Peers::open", "opened_", ["Peers::~Peers"]),
+        ("room", None, ["leave"]),
+        ("look", None, []),
+    ]
+    assert [(name, use.function) for name, use in found.holdings[2].others] == [("opened_", "Peers::~Peers")]
+
+
+def test_the_words_of_the_source_on_owning() -> None:
+    (words,) = owned(HOLDERS).words
+    assert words.text == "Peers does not own the memory behind a handle. Its maker frees it."
+    assert words.line == line_of(HOLDERS, "does not own")
+    assert owned(HOLDERS.replace("does not own the", "has its own")).words == ()
 
 
 POOL = """class Pool {

@@ -190,3 +190,27 @@ def test_a_lambda_runs_where_it_is_called() -> None:
         "if (n == 4) go(std::integral_constant<int, 4>{}); else go(std::integral_constant<int, 8>{});"
     )
     assert never(body) == ["8, false"]
+
+
+RANKS = """#define PICK(N) case N: { if (world_ == 2) { k<N><<<1, 2>>>(p); } else if (n < 8) { k<N + 1><<<1, 2>>>(p); } break; }
+class Ranks {
+ public:
+  Ranks(int world) : world_(world) {}
+  void run(float* p, int n) { switch (world_) { PICK(2) PICK(4) } }
+  %s
+  int world_;
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "ruled_out"),
+    [
+        ("int world() const { return world_; }", ["3, false", "4, false"]),
+        ("void grow() { world_ = 8; }", []),
+        ("int* where() { return &world_; }", []),
+    ],
+)
+def test_a_member_that_only_constructors_set_stays(method: str, ruled_out: list[str]) -> None:
+    body = "Ranks ranks(n);\nranks.run(p, n);"
+    assert sorted(never(body, RANKS % method)) == ruled_out

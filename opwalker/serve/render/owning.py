@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from opwalker.model.owning import Holding
 from opwalker.model.walk import BoundaryFact, GlobalFact, Lifetime, Ownership, PlaceFact, Resource, UseFact
 from opwalker.serve.render.page import Group, Row, Section, Spans
 from opwalker.serve.render.words import both, count, place
@@ -14,6 +15,8 @@ def ownership_section(owned: Ownership, whole_file: bool = False) -> tuple[Secti
     whole file what ends with its function is left to the walk of that function."""
     told = {(one.file, one.line) for one in owned.resources}
     told |= {(use.file, use.line) for one in owned.resources for use in one.releases}
+    held = {(one.file, one.line) for one in owned.holdings}
+    held |= {(use.file, use.line) for one in owned.holdings for use in one.released}
     lived = {(one.file, one.line) for one in owned.lifetimes}
     groups = (
         ("guards", _places(owned.guards, lived)),
@@ -24,7 +27,9 @@ def ownership_section(owned: Ownership, whole_file: bool = False) -> tuple[Secti
         ("callbacks", _places(owned.callbacks, set())),
         ("globals", [row for one in owned.globals for row in _global(one)]),
         ("C boundary", [row for one in owned.boundaries for row in _boundary(one)]),
-        ("other calls", [_use(use) for use in owned.beside]),
+        ("held", [_holding(one) for one in owned.holdings]),
+        ("other calls", [_use(use) for use in owned.beside if (use.file, use.line) not in held]),
+        ("in words", _places(owned.words, set())),
     )
     passing = ("guards", "lifetimes", "allocations") if whole_file else ()
     shown = tuple(Group(label, tuple(rows)) for label, rows in groups if rows and label not in passing)
@@ -112,6 +117,14 @@ def _boundary(one: BoundaryFact) -> list[Row]:
     rows = [Row(((place(one.file, one.line),), ((f"{one.function} has C linkage: ", "quiet"), *text)))]
     rows += [Row(((place(use.file, use.line),), ((f"{use.text} in {use.function}", ""),)), 2) for use in one.raises]
     return rows
+
+
+def _holding(one: Holding) -> Row:
+    """Who has what another call acquires, and who releases it."""
+    who = f"kept in {one.kept_in}" if one.kept_in else "returned: its caller owns it"
+    by = _named_uses(one.released)
+    end: Spans = ((f"; released by {by}", ""),) if by else (("; no release of it in this file or class", "warn"),)
+    return Row(((place(one.file, one.line),), ((one.function, "name"), (f"  {one.kind} ", "step"), (who, ""), *end)))
 
 
 def _use(use: UseFact) -> Row:

@@ -12,7 +12,7 @@ from math import prod
 from opwalker.model.axis import Axis, AxisOrigin
 from opwalker.model.notes import Block, Cell, NoteSection, Run, Statement, Statements, Table, Text
 from opwalker.model.walk import Branching, Dispatch, DispatchFailure, DispatchRow, Implementation, Launch, Span
-from opwalker.views.notes.words import both, code, codes, count, line, marked, some, statement
+from opwalker.views.notes.words import an, both, code, codes, count, line, marked, some, statement
 
 #: More rows or instances than this are folded.
 _ROWS = 12
@@ -84,7 +84,7 @@ def _branching(choice: Branching, names: Sequence[str]) -> Iterator[Block]:
     yield Statements(
         (
             statement(
-                "A ", code(choice.kind), *on, " in ", code(choice.function), " chooses what is called.",
+                an(choice.kind), " ", code(choice.kind), *on, " in ", code(choice.function), " chooses what is called.",
                 at=[line(choice.file, choice.line)], below=_failures(choice.fails, [*names, choice.on]),
             ),
         )
@@ -187,16 +187,20 @@ def _given(axis: Axis) -> Iterator[Statement]:
 
 
 def _never(launches: Sequence[Launch]) -> list[Statement]:
-    """Instances that are compiled and never launched, by the reason."""
+    """Instances that are compiled and that no launch of the kernel ever starts, by the reason."""
     reasons: dict[tuple[str, str, int], list[str]] = {}
+    started: set[str] = set()
+    for launch in launches:
+        started.update(set(launch.instances) - {one.instance for one in launch.unreachable})
     for launch in launches:
         for one in launch.unreachable:
-            reasons.setdefault((one.reason, one.file, one.line), []).append(one.instance)
+            if one.instance not in started:
+                reasons.setdefault((one.reason, one.file, one.line), []).append(one.instance)
     if not reasons:
         return []
     below = []
     for (reason, file, number), found in reasons.items():
         names = [f"<{one}>" for one in dict.fromkeys(found)]
         below.append(statement(some(names, 2), ": ", marked(reason), ".", at=[Span(file, number, number)]))
-    total = sum(len(dict.fromkeys(found)) for found in reasons.values())
+    total = len({one for found in reasons.values() for one in found})
     return [statement(f"{total:,} of them can never run:", below=below)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from opwalker.model.notes import Block, Cell, NoteSection, Run, Statement, Statements, Table, Text
 from opwalker.model.walk import CaseFact, Implementation, Launch, LaunchAttribute, NamedValue, Span, Terminal
 from opwalker.views.notes.launches import LaunchGroup, launch_groups
-from opwalker.views.notes.words import both, cell, code, codes, line, marked, statement
+from opwalker.views.notes.words import both, cell, code, codes, line, marked, say, statement
 
 _ENDS = {
     "library": "Calls the library function ",
@@ -51,7 +51,9 @@ def _launch(group: LaunchGroup, names: Sequence[str]) -> Iterator[Block]:
     if first.condition:
         below.append(statement("Compiled under ", code(f"#if {first.condition}"), "."))
     alone = len(group.launches) == 1
-    if alone and (first.conditions or first.under):
+    if alone and _is_never(first):
+        below.append(statement("It never runs: ", _never(first, names), "."))
+    elif alone and (first.conditions or first.under):
         at = list(dict.fromkeys(line(first.file, one.line) for one in first.under)) if not first.macros else []
         below.append(statement("It runs where ", _tested(first, names), ".", at=at))
     if first.macros:
@@ -117,9 +119,26 @@ def _row(launch: Launch, names: Sequence[str]) -> tuple[Cell, ...]:
     return (
         Cell(code(where), place),
         Cell(arguments),
-        Cell(_tested(launch, names)) if launch.conditions or launch.under else cell("always"),
+        _when(launch, names),
         cell(f"{len(launch.instances):,}{known}"),
     )
+
+
+def _when(launch: Launch, names: Sequence[str]) -> Cell:
+    """Where a launch runs; that it never does where its conditions contradict each other."""
+    if _is_never(launch):
+        return Cell((*say("**never**: "), *_never(launch, names)))
+    return Cell(_tested(launch, names)) if launch.conditions or launch.under else cell("always")
+
+
+def _is_never(launch: Launch) -> bool:
+    """Whether the host never starts any instance here."""
+    never = {one.instance for one in launch.unreachable}
+    return bool(launch.instances) and launch.complete and never.issuperset(launch.instances)
+
+
+def _never(launch: Launch, names: Sequence[str]) -> Text:
+    return marked("; ".join(dict.fromkeys(one.reason for one in launch.unreachable)), names)
 
 
 def _spelt(group: LaunchGroup) -> str:

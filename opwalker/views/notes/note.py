@@ -39,7 +39,9 @@ def note_of(walk: Walk, build: str, confirmed: Sequence[Confirmation] = ()) -> N
         sections.append(_path(walk, chosen))
         sections.append(shapes_section(chosen))
         sections.append(checks_section(chosen))
-    sections.append(ownership_section(walk.ownership))
+    # What neither launches, copies nor holds anything has nothing to do with what its neighbours hold.
+    idle = chosen is not None and not chosen.launches and all(end.kind == "host" for end in chosen.terminals)
+    sections.append(ownership_section(walk.ownership, beside=not idle))
     sections.append(synchronisation_section(walk))
     if chosen is not None:
         sections.append(dispatch_section(chosen))

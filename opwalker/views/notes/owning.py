@@ -8,16 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from opwalker.model.notes import Block, NoteSection, Statement, Statements
+from opwalker.model.notes import Block, NoteSection, Run, Statement, Statements
+from opwalker.model.owning import Holding
 from opwalker.model.walk import BoundaryFact, GlobalFact, Lifetime, Ownership, PlaceFact, Resource, Span, UseFact
-from opwalker.views.notes.words import both, code, count, line, listed, marked, sentence, statement
+from opwalker.views.notes.words import an, both, code, count, line, listed, marked, sentence, statement
 
+_WHERE = "in this file or class"
 #: More uses than this are named by their function alone, once each.
 _USES = 4
 
 
-def ownership_section(own: Ownership) -> NoteSection | None:
-    """Resources first, then objects that release by their scope, globals, and what may cross a C boundary."""
+def ownership_section(own: Ownership, beside: bool = True) -> NoteSection | None:
+    """Resources first, then objects that release by their scope, globals, and what may cross a C boundary;
+    ``beside`` whether to say what its neighbours hold."""
     told = {(one.file, one.line) for one in own.resources}
     told |= {(use.file, use.line) for one in own.resources for use in one.releases}
     said = [_resource(one) for one in own.resources]
@@ -28,13 +31,54 @@ def ownership_section(own: Ownership) -> NoteSection | None:
     said += [_global(one) for one in own.globals]
     said += [_boundary(one) for one in own.boundaries]
     blocks: list[Block] = [Statements(tuple(said))] if said else []
-    if own.beside:
-        lead = statement(
-            "What other calls acquire and release, in the same file or class:",
-            below=[_beside(use) for use in own.beside],
-        )
-        blocks.append(Statements((lead,)))
+    blocks += _for_later(own) if beside and (own.beside or own.holdings) else ()
+    if own.words:
+        said = tuple(statement((Run(f"“{one.text}”"),), at=[line(one.file, one.line)]) for one in own.words)
+        blocks.append(Statements((statement("In the source's own words:", below=said),)))
     return NoteSection("ownership", "Ownership and lifetimes", tuple(blocks)) if blocks else None
+
+
+def _for_later(own: Ownership) -> Iterator[Block]:
+    """Who has what other calls acquire for this one; then what is left of those calls."""
+    if own.holdings:
+        itself = not own.resources and not own.allocations and not own.frees
+        lead = "This call acquires and releases nothing itself. " if itself else ""
+        below = [_holding(one) for one in own.holdings]
+        yield Statements((statement(f"{lead}What other calls of the file or class hold for it:", below=below),))
+    told = {(one.file, one.line) for one in own.holdings}
+    told |= {(use.file, use.line) for one in own.holdings for use in one.released}
+    left = [use for use in own.beside if (use.file, use.line) not in told]
+    if left:
+        lead = "What other calls acquire and release, in the same file or class:"
+        yield Statements((statement(lead, below=[_beside(use) for use in left]),))
+
+
+def _holding(one: Holding) -> Statement:
+    """Who owns one thing between two calls, and who releases it."""
+    took = (code(one.function), f" acquires {_kind(one.kind)} (", code(one.text), ")")
+    at = [line(one.file, one.line)]
+    if one.kept_in:
+        kept = (*took, " and keeps it in ", code(one.kept_in))
+        if one.released:
+            by = _by_function(one.released)
+            return statement(*kept, ", the owner; ", *by, " releases what is there.", at=[*at, *_at(one.released)])
+        return statement(*kept, f", the owner. **No release** of it was found {_WHERE}.", at=at)
+    if one.released:
+        by = _by_function(one.released)
+        return statement(
+            *took, " and returns it: the caller owns it, and gives it back through ", *by, ".",
+            at=[*at, *_at(one.released)],
+        )  # fmt: skip
+    below = [
+        statement(
+            code(use.function), " releases only what it finds through ", code(name), ".",
+            at=[line(use.file, use.line)],
+        )
+        for name, use in one.others
+    ]  # fmt: skip
+    return statement(
+        *took, f" and returns it: the caller owns it. **No release** of it was found {_WHERE}.", at=at, below=below
+    )
 
 
 def _places(word: str, facts: Iterable[PlaceFact], told: set[tuple[str, int]]) -> list[Statement]:
@@ -54,7 +98,7 @@ def _resource(one: Resource) -> Statement:
         word = "Released in " if one.named else "What is of its kind is released in "
         below.append(statement(word, *_by_function(one.elsewhere), ".", at=_at(one.elsewhere)))
     return statement(
-        "Acquires ", marked(one.kind), ": ", code(one.text), *held, ", in ", code(one.function), ".",
+        f"Acquires {_kind(one.kind)}: ", code(one.text), *held, ", in ", code(one.function), ".",
         at=[line(one.file, one.line)], below=below,
     )  # fmt: skip
 
@@ -135,8 +179,13 @@ def _boundary(one: BoundaryFact) -> Statement:
 def _beside(use: UseFact) -> Statement:
     verb, _, rest = use.text.partition(" ")
     kind, colon, text = rest.partition(": ")
-    said = (f"{verb} {kind}: ", code(text)) if colon else (code(use.text),)
+    said = (f"{verb} {_kind(kind)}: ", code(text)) if colon else (code(use.text),)
     return statement(code(use.function), " ", *said, ".", at=[line(use.file, use.line)])
+
+
+def _kind(kind: str) -> str:
+    """A kind of resource with its article; of memory there is no number."""
+    return kind if kind.endswith("memory") else f"{an(kind).lower()} {kind}"
 
 
 def _by_function(uses: Sequence[UseFact]) -> tuple:

@@ -104,6 +104,11 @@ def statement(*parts: str | Text, at: Iterable[Span | None] = (), below: Iterabl
     return Statement(tuple(runs), tuple(dict.fromkeys(span for span in at if span)), tuple(below))
 
 
+def an(word: str) -> str:
+    """``A`` or ``An``, as it stands before a word at the start of a sentence."""
+    return "An" if word[:1].lower() in "aeio" else "A"
+
+
 def cell(text: str | Text, at: Span | None = None) -> Cell:
     """A cell of plain text (see ``say``) or runs."""
     return Cell(say(text) if isinstance(text, str) else text, at)
