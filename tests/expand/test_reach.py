@@ -380,7 +380,7 @@ def test_kernels_of_the_whole_tree_are_counted_once() -> None:
 # -- lists that are written for a macro of the file that includes them ------------------------------------------
 
 LIST = "X(int, 4)\nX(float, 8)\n"
-WRITES = "#define X(T, N) static void go_##T##_##N(int* x) { kn<N><<<1, 1>>>(x); }\n#include \"LIST\"\n#undef X\n"
+WRITES = '#define X(T, N) static void go_##T##_##N(int* x) { kn<N><<<1, 1>>>(x); }\n#include "LIST"\n#undef X\n'
 USES = '#define X(T, N) else if (n == N) go_##T##_##N(a);\n#include "list.inc"\n#undef X\n'
 
 

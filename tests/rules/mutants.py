@@ -15,13 +15,12 @@ import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from opwalker import pipeline, resources
+from opwalker import pipeline
 from opwalker.asking import asked
 from opwalker.model.check import CheckedTree, Rule
 from opwalker.views.check.check import tree_of
 from opwalker.views.check.run import run_rules
 from opwalker.views.check.settings import read_settings
-from opwalker.views.check.shapes import OpShapes
 from tests.rules.pages import example, sections
 from tests.rules.test_kinds import CASES
 
@@ -101,8 +100,7 @@ def survivors(name: str, folder: Path, cache: Path) -> tuple[int, list[tuple[int
 
 def _unnoticed(root: Path, cache: Path, rule: Rule, alive: Sequence[tuple[int, str, str]]) -> list:
     def judge(session) -> list:
-        shapes = OpShapes(session.workbench, session.text_in_key, resources.folder("reference_kernels"))
-        tree = tree_of(session, read_settings(session.root.path).names, shapes)
+        tree = tree_of(session, read_settings(session.root.path).names)
         expected = found_by(rule, tree)
         return [one for one in alive if not _differs(one[2], tree, expected)]
 

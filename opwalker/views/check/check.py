@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from opwalker import resources
 from opwalker.errors import UsageError
@@ -33,14 +34,19 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         known_only(names, known, where)
     selected = select_rules([rule for rule, _ in rules], chosen, project)
     changes = changed_lines(session.root.path, chosen.changed_since) if chosen.changed_since else None
-    shapes = OpShapes(session.workbench, session.text_in_key, resources.folder("reference_kernels"))
-    tree = tree_of(session, project.names, shapes)
+    tree = tree_of(session, project.names)
     if changes is not None:
         tree = tree.narrowed(changes.keys())
     found = run_rules(tree, selected, session.progress)
     wanted = [one for one in found if _within(one.file, chosen.paths) and not project.ignores(one.rule, one.file)]
     hidden = {"settings": sum(_within(one.file, chosen.paths) for one in found) - len(wanted)}
-    files = [path for path in tree.files("cuda", "cpp", "python") if _within(path, chosen.paths)]
+    # Of a change, the excuses count that stand beside findings or in what was changed.
+    told = {one.file for one in wanted} | set(changes or ())
+    files = [
+        path
+        for path in tree.files("cuda", "cpp", "python")
+        if _within(path, chosen.paths) and (changes is None or path in told)
+    ]
     stays, hidden["excuses"], drafts = judge(wanted, files, session.text, known, {rule.id for rule in selected})
     stays = sorted([*stays, *findings_of(tree, _EXCUSES, drafts)], key=lambda one: (one.file, one.line, one.rule))
     if chosen.write_baseline:
@@ -58,7 +64,7 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         counts=dict(sorted(Counter(one.rule for one in stays).items())),
         hidden={reason: number for reason, number in hidden.items() if number},
         rules=(*(rule_info(rule, pages[rule.id]) for rule in selected), rule_info(_EXCUSES, _EXCUSES_PAGE)),
-        notes=(shapes.missing,) if shapes.missing else (),
+        notes=(tree.missing,) if tree.missing else (),
     )
 
 
@@ -79,7 +85,7 @@ def _changed(one: Finding, changes: Changes) -> bool:
     return any(first <= end and line <= last for file, line, end in places for first, last in changes.get(file, ()))
 
 
-def tree_of(session, settings: Settings, shapes: OpShapes) -> Tree:
+def tree_of(session, settings: Settings) -> Tree:
     """The source of a session as rules see it."""
     workbench = session.workbench
     digests = {path: row[3] for path, row in session.known.items()}
@@ -90,10 +96,22 @@ def tree_of(session, settings: Settings, shapes: OpShapes) -> Tree:
     for path, row in session.known.items():
         languages.setdefault(row[2], []).append(path)
     fakes = Fakes(session.text)
+    kernels = resources.folder("reference_kernels")
+    state = _contents(kernels)
+    shapes = OpShapes(
+        workbench, session.text_in_key, kernels,
+        lambda name, read: session.kept(f"contract:{name}", dict[str, str], read, state=state),
+    )  # fmt: skip
     return Tree(
         workbench, session.source, session.ops().ops, routines, settings, session.text,
         lambda language: languages.get(language, ()), fakes.of, shapes,
     )  # fmt: skip
+
+
+def _contents(folder: Path) -> str:
+    """What a folder of contracts holds, as far as their times tell."""
+    files = ((path.name, path.stat()) for path in sorted(folder.glob("*.py")))
+    return ";".join(f"{name}:{found.st_size}:{found.st_mtime_ns}" for name, found in files)
 
 
 def select_rules(rules: Sequence[Rule], chosen: CheckOptions, project: ProjectSettings) -> list[Rule]:

@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator
 from opwalker.model.cpp import ClassDef
 
 _LABEL = re.compile(r"\b(?:public|private|protected)\s*:(?!:)")
+_MARK = re.compile(r"[{}()\[\];:]")
+#: What follows a brace that closes no initialiser.
+_ENDS_A_BODY = re.compile(r"\s*[^\s;,]")
 _NO_MEMBER = re.compile(r"\s*(?:using|typedef|friend|template|static|enum|struct|class|union|public|operator|~|#)\b")
 _ATTRIBUTE = re.compile(r"(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 _INITIAL = re.compile(r"=.*|\{.*", re.DOTALL)
@@ -42,22 +45,21 @@ def data_members(code: str, definition: ClassDef, line: Callable[[int], int]) ->
 def _statements(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Spans between semicolons at the level of the class; what has a body is left out."""
     depth, begin = 0, start
-    for at in range(start, end):
-        char = code[at]
+    for found in _MARK.finditer(code, start, end):
+        at, char = found.start(), found[0]
         if char in "{([":
             depth += 1
         elif char in "})]":
             depth -= 1
-            if char == "}" and depth == 0:
-                following = code[at + 1 : end].lstrip()[:1]
-                if following not in (";", ",", ""):
-                    begin = at + 1
-        elif depth == 0 and char == ";":
+            if char == "}" and depth == 0 and _ENDS_A_BODY.match(code, at + 1, end):
+                begin = at + 1
+        elif depth:
+            continue
+        elif char == ";":
             yield begin, at
             begin = at + 1
-        elif depth == 0 and char == ":" and code[at + 1] != ":" and code[at - 1] != ":":
-            if _LABEL.search(code[begin : at + 1]):
-                begin = at + 1
+        elif code[at + 1] != ":" and code[at - 1] != ":" and _LABEL.search(code, begin, at + 1):
+            begin = at + 1
 
 
 def _declared(text: str) -> Iterator[tuple[str, str]]:

@@ -24,19 +24,29 @@ from opwalker.views.reference import reference_kernel
 from opwalker.views.way import Way
 from opwalker.views.wrapper_shapes import wrappers_say
 
+#: Gives what was kept of a contract, by the kernel's name, or what the function reads (which takes numpy).
+Kept = Callable[[str, Callable[[], dict[str, str]]], dict[str, str]]
+
 
 class OpShapes:
-    """Reads the shapes of ops of one source."""
+    """Reads the shapes of ops of one source. ``kernels`` is the folder of reference kernels."""
 
-    def __init__(self, workbench: Workbench, text: Callable[[str], str], kernels: Path) -> None:
+    def __init__(self, workbench: Workbench, text: Callable[[str], str], kernels: Path, kept: Kept) -> None:
         self._workbench = workbench
         self._text = text
         self._kernels = kernels
+        self._kept = kept
+        self._known: dict[str, tuple[ParameterFact, ...]] = {}
         #: Why contracts could not be read, where one was asked for.
         self.missing: str | None = None
 
     def of(self, op: Op) -> tuple[ParameterFact, ...]:
         """The parameters of every host function of an op that the build compiles."""
+        if op.name not in self._known:
+            self._known[op.name] = self._read(op)
+        return self._known[op.name]
+
+    def _read(self, op: Op) -> tuple[ParameterFact, ...]:
         workbench = self._workbench
         names = tuple(argument.name for argument in op.arguments)
         wrapper = wrappers_say(op, op.python, self._text)
@@ -68,10 +78,14 @@ class OpShapes:
         if kernel is None:
             return None
         try:
-            from opwalker.views.verify.contract import load
-
-            contract = load(self._kernels, kernel)
+            shapes = self._kept(kernel, lambda: _contract_shapes(self._kernels, kernel))
         except (ImportError, OpwalkerError) as error:
             self.missing = f"documented shapes were not compared with the reference kernels' contracts: {error}"
             return None
-        return ReferenceShapes(kernel, {name: one.shape for name, one in contract.arguments.items()})
+        return ReferenceShapes(kernel, shapes)
+
+
+def _contract_shapes(folder: Path, kernel: str) -> dict[str, str]:
+    from opwalker.views.verify.contract import load
+
+    return {name: one.shape for name, one in load(folder, kernel).arguments.items()}

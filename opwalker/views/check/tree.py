@@ -47,6 +47,7 @@ class Tree:
         self.ops = self._all_ops = ops
         self.text = text
         self.fakes = fakes
+        self._shapes = shapes
         self.shapes = shapes.of
         self.contract = shapes.contract
         self._workbench = workbench
@@ -54,7 +55,14 @@ class Tree:
         self._resolver = workbench.unit().resolver
         self._languages = languages
         self._at: dict[Place, Routine] = {(one.file, one.line): one for one in routines}
+        self._callers: dict[Place, list[CallSite]] = {}
+        self._fields: dict[tuple[str, int], Sequence[tuple[str, str, int]]] = {}
         self._targets: dict[tuple[Place, str, str | None, int], tuple[Routine, ...]] = {}
+
+    @property
+    def missing(self) -> str | None:
+        """What could not be asked of this tree, and why, in one line."""
+        return self._shapes.missing
 
     def narrowed(self, files: Collection[str]) -> Tree:
         """The same tree, with the routines and ops alone that some files can have a say in: those that stand in them,
@@ -206,18 +214,27 @@ class Tree:
         return None
 
     @cached_property
-    def _callers(self) -> dict[Place, list[CallSite]]:
-        out: dict[Place, list[CallSite]] = {}
+    def _calls(self) -> dict[str, list[CallSite]]:
+        """Every call, by the last part of its name: what it can mean is asked when somebody wants to know."""
+        out: dict[str, list[CallSite]] = {}
         for routine in self._all:
             for statement in routine.walk():
                 for call in statement.calls:
-                    for target in self.targets(routine, call):
-                        out.setdefault((target.file, target.line), []).append(CallSite(routine, call))
+                    out.setdefault(call.simple, []).append(CallSite(routine, call))
         return out
 
     def callers(self, routine: Routine) -> Sequence[CallSite]:
         """The calls that can mean a routine."""
-        return self._callers.get((routine.file, routine.line), ())
+        place = (routine.file, routine.line)
+        found = self._callers.get(place)
+        if found is None:
+            named = self._calls.get(routine.name.rsplit("::", 1)[-1], ())
+            found = self._callers[place] = [
+                site
+                for site in named
+                if any((one.file, one.line) == place for one in self.targets(site.caller, site.call))
+            ]
+        return found
 
     def functions(self, name: str) -> Sequence[tuple[str, Function]]:
         """Declarations and definitions with an unqualified name."""
@@ -230,8 +247,11 @@ class Tree:
 
     def fields(self, file: str, definition: ClassDef) -> Sequence[tuple[str, str, int]]:
         """The data members of a class."""
-        view = self._workbench.files.view(file)
-        return data_members(view.blanked.code, definition, view.blanked.line)
+        key = (file, definition.body_start)
+        if key not in self._fields:
+            view = self._workbench.files.view(file)
+            self._fields[key] = data_members(view.blanked.code, definition, view.blanked.line)
+        return self._fields[key]
 
     def macros(self, file: str) -> Sequence[MacroEvent]:
         """The macro definitions of a file."""
