@@ -9,6 +9,7 @@ import pytest
 
 from opwalker import pipeline, resources
 from opwalker.errors import InputError
+from opwalker.model.check import CheckOptions
 from opwalker.model.verify import VerifyReport
 from opwalker.views.verify.contract import load, ops_in
 from opwalker.views.verify.plan import Plan
@@ -58,6 +59,11 @@ def test_variants_of_the_contract_are_those_of_the_source(op: str) -> None:
     text = (FOLDER / f"{op}.cu").read_text(encoding="utf-8")
     text += "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("common/*") if path.name in text)
     assert [name for name in load(FOLDER, op).wrong if f"def OPWALKER_WRONG_{name}\n" not in text] == []
+
+
+def test_the_programs_own_rules_pass() -> None:
+    found = pipeline.check(pipeline.Options(source=str(FOLDER)), CheckOptions(select=("ALL",)))
+    assert [f"{one.file}:{one.line} {one.rule}: {one.message}" for one in found.findings] == []
 
 
 def test_the_report_says_that_it_is_an_emulation(report: VerifyReport) -> None:
