@@ -62,7 +62,7 @@ def test_variants_of_the_contract_are_those_of_the_source(op: str) -> None:
 
 
 def test_the_programs_own_rules_pass() -> None:
-    found = pipeline.check(pipeline.Options(source=str(FOLDER)), CheckOptions(select=("ALL",)))
+    found, _ = pipeline.check(pipeline.Options(source=str(FOLDER)), CheckOptions(select=("ALL",)))
     assert [f"{one.file}:{one.line} {one.rule}: {one.message}" for one in found.findings] == []
 
 
