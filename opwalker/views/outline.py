@@ -16,7 +16,6 @@ from opwalker.model.walk import Implementation, OutlineItem
 from opwalker.views.ops import hosts_of, shown_condition
 
 _HEADERS = (".h", ".hpp", ".cuh", ".hh", ".hxx", ".inl", ".inc")
-_TABLE = re.compile(r"\{\s*\"(\w+)\"\s*,\s*(?:\(\s*PyCFunction\s*\)|reinterpret_cast<[^<>]*>\s*\()?\s*&?(\w+)")
 _TABLE_TYPE = re.compile(r"\bPy(?:MethodDef|ModuleDef|TypeObject|GetSetDef|MemberDef)\b")
 #: Files that include a header and are looked through for who uses it.
 MAX_INCLUDERS = 60
@@ -122,15 +121,12 @@ class _Outline:
         return "entry point" if function.offset in self._bound or function.offset in self._reasons else "host function"
 
     def _read_reasons(self) -> dict[int, str]:
-        """What makes a host function an entry point besides an op: a table of methods, C linkage, a module's start."""
-        named = {found[2]: found[1] for found in _TABLE.finditer(self._workbench.files.view(self._path).blanked.text)}
+        """What makes a host function an entry point besides a binding: C linkage, a module's start."""
         out: dict[int, str] = {}
         for function in self._functions:
             if not self._is_host(function) or function.offset in self._bound:
                 continue
-            if function.name in named:
-                out[function.offset] = f"method {named[function.name]} of a Python module"
-            elif re.match(r"PyInit_\w+\Z", function.name):
+            if re.match(r"PyInit_\w+\Z", function.name):
                 out[function.offset] = "start of a Python module"
             elif "extern_c" in function.flags and "static" not in function.flags and not self._called(function):
                 out[function.offset] = "C linkage, called by nothing in this file"

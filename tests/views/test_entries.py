@@ -115,10 +115,10 @@ PyMODINIT_FUNC PyInit_thing(void) { return PyModule_Create(&thing); }
 
 def test_entry_points_that_no_op_names() -> None:
     found = walk("a.cpp", {"a.cpp": PYTHON_MODULE})
-    assert [(one.name, one.why) for one in found.outline if one.kind == "entry point"] == [
-        ("take", "C linkage, called by nothing in this file"),
-        ("py_start", "method start of a Python module"),
-        ("PyInit_thing", "start of a Python module"),
+    assert [(one.name, one.why, one.ops) for one in found.outline if one.kind == "entry point"] == [
+        ("take", "C linkage, called by nothing in this file", ()),
+        ("py_start", None, ("start",)),
+        ("PyInit_thing", "start of a Python module", ()),
     ]
     assert [one.name for one in found.outline if one.kind != "entry point"] == ["grow"]
 
