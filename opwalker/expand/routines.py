@@ -126,7 +126,7 @@ class _Teller:
                     tuple(self._text(one) for one in launch.configuration),
                     tuple(self._text(one) for one in launch.arguments),
                     self._at(launch.span[0]),
-                    self._macro(launch.span[0]),
+                    self._launched_by(launch.kernel),
                 )
                 for launch in node.launches
             ),
@@ -156,6 +156,13 @@ class _Teller:
 
     def _at(self, offset: int) -> int:
         return self._line(self._expanded.use_position(offset))
+
+    def _launched_by(self, kernel: Span2) -> MacroUse | None:
+        """The macro that wrote a launch: the one that wrote its brackets, where that was given the kernel's name."""
+        named = self._macro(kernel[0])
+        opened = self._macro(self._expanded.full.find("<<<", kernel[1]))
+        same = named is not None and opened is not None and (named.name, named.file) == (opened.name, opened.file)
+        return named if same else opened
 
     def _macro(self, offset: int) -> MacroUse | None:
         """The innermost macro whose own text stands at an offset."""

@@ -81,5 +81,28 @@ def every_caller(
     )
 
 
+def settled_above(
+    tree: CheckedTree, routine: Routine, terms: set[str], settles: Callable[[str, bool, set[str]], bool], depth: int = 0
+) -> bool:
+    """Whether every call of a routine stands behind a check that settles what its parameters among ``terms`` are:
+    ``settles(condition, holds, terms)`` is asked with what the arguments are made of, there or above."""
+    places = [at for at, one in enumerate(routine.parameters) if one.name in terms]
+    sites = tree.callers(routine) if places and depth < _DEEPEST else ()
+    return bool(sites) and all(_settled_at(tree, site, places, settles, depth) for site in sites)
+
+
+def _settled_at(
+    tree: CheckedTree, site: CallSite, places: list[int], settles: Callable[[str, bool, set[str]], bool], depth: int
+) -> bool:
+    known, given = known_values(site.caller), site.call.arguments
+    passed = {term for at in places if at < len(given) for term in terms_of(given[at], known)}
+    for point in points(site.caller.statements):
+        if site.call in point.statement.calls:
+            checks = checks_before(point.before, point.around)
+            if any(settles(condition, holds, passed) for condition, holds, _ in checks):
+                return True
+    return settled_above(tree, site.caller, passed, settles, depth + 1)
+
+
 def _place(routine: Routine, name: str) -> int | None:
     return next((at for at, one in enumerate(routine.parameters) if one.name == name), None)

@@ -19,8 +19,9 @@ _CALLS: dict[str, tuple[int, int | None, int | None, int | None, int | None]] = 
     "LaunchCooperativeKernel": (0, 1, 2, 4, 5),
     "LaunchKernelEx": (1, None, None, None, None),
     "LaunchKernelExC": (1, None, None, None, None),
+    "LaunchKernelGGL": (0, 1, 2, 3, 4),
 }
-_LAUNCH = re.compile(r"(?:cuda|hip)(Launch(?:Cooperative)?Kernel(?:ExC?)?)\Z")
+_LAUNCH = re.compile(r"(?:cuda|hip)(Launch(?:Cooperative)?Kernel(?:ExC?|GGL)?)\Z")
 #: What asks for the last error of the runtime.
 ASKS = re.compile(r"\b(?:cuda|hip)(?:Get|PeekAt)LastError\b")
 _NO_NAME = re.compile(
@@ -130,7 +131,7 @@ def _runtime(call: CallText, point: Point) -> Site | None:
     else:
         given = dict(enumerate(call.arguments))
         grid, block, shared, stream = (given.get(p) if p is not None else None for p in places)
-        arguments = ()
+        arguments = call.arguments[5:] if found[1].endswith("GGL") else ()
     name = _NO_NAME.sub("", call.arguments[kernel]).strip(" )")
     return Site(
         name, grid, block, shared, stream, tuple(arguments), call.line, call.macro, point.statement, point.before,
@@ -158,8 +159,13 @@ def _of_config(config: str, name: str, before: Sequence[Statement]) -> str | Non
 
 def locals_of(site: Site) -> dict[str, str]:
     """The initialisers of the locals that are in sight at a site; of two of one name, the nearer."""
+    return locals_of_point(site)
+
+
+def locals_of_point(point: Point | Site) -> dict[str, str]:
+    """The same at any statement."""
     out: dict[str, str] = {}
-    for one in (*site.before, *site.around):
+    for one in (*point.before, *point.around):
         for declared in one.declares:
             if declared.value is not None:
                 out[declared.name] = declared.value.strip()
@@ -168,8 +174,9 @@ def locals_of(site: Site) -> dict[str, str]:
 
 def roots_first(tree: CheckedTree, routine: Routine) -> bool:
     """Whether a routine is where work comes in from outside: an entry, or a host function with a tensor parameter that
-    nothing in the source calls."""
-    if tree.is_entry(routine):
-        return True
+    nothing in the source calls. An exported function that takes pointers alone and is called in the source is a step
+    on the way: whose device they belong to is known to its callers."""
     tensors = any("Tensor" in parameter.type for parameter in routine.parameters)
+    if tree.is_entry(routine):
+        return tensors or not tree.callers(routine)
     return tensors and not tree.callers(routine) and not routine.on_device

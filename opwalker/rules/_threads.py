@@ -7,8 +7,9 @@ so that a rule which speaks of a difference has ground.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
-from opwalker.model.statements import Routine
+from opwalker.model.statements import Routine, Statement
 
 BARRIER = re.compile(r"(?:::)?__syncthreads(?:_count|_and|_or)?\Z|__barrier_sync\Z|__builtin_amdgcn_s_barrier\Z")
 _SOURCE = re.compile(r"\bthreadIdx\s*\.\s*[xyz]\b|\blaneid\b|\b__laneid\b|\bthread_rank\(\)")
@@ -18,31 +19,54 @@ _SAME = re.compile(r"__syncthreads_(?:and|or|count)|\b__shfl_sync\b|\b__(?:all|a
 
 
 class Threads:
-    """The values of one routine."""
+    """The values of one routine. A name that is declared twice is two variables, each in its own block."""
 
     def __init__(self, routine: Routine) -> None:
-        self._names: set[str] = set()
+        self._ranges: dict[str, list[tuple[int, int]]] = {}
+        for first, last, name in _declared(routine):
+            self._ranges.setdefault(name, []).append((first, last))
+        self._names: set[tuple[str, int]] = set()
         for _ in range(6):
             before = len(self._names)
             for one in routine.walk():
                 for declared in one.declares:
-                    if declared.value and self.differ(declared.value) and "__shared__" not in declared.type:
-                        self._names.add(declared.name)
+                    if declared.value and self.differ(declared.value, one.line) and "__shared__" not in declared.type:
+                        self._names.add(self._variable(declared.name, one.line))
                 for assigned in one.assigns:
                     plain = assigned.target.strip()
-                    if re.fullmatch(r"\w+", plain) and assigned.value and self.differ(assigned.value):
-                        self._names.add(plain)
+                    if re.fullmatch(r"\w+", plain) and assigned.value and self.differ(assigned.value, one.line):
+                        self._names.add(self._variable(plain, one.line))
             if len(self._names) == before:
                 break
 
-    def differ(self, text: str) -> bool:
-        """Whether an expression is known to differ between threads of one block."""
+    def differ(self, text: str, line: int) -> bool:
+        """Whether an expression on a line is known to differ between threads of one block."""
         if _SAME.search(text):
             return False
         plain = re.sub(r"\[[^\[\]]*\]", "", text)  # what an array holds is another question than where
         if _SOURCE.search(plain):
             return not _is_same_for_all(plain)
-        return any(found.group() in self._names for found in _WORD.finditer(plain))
+        return any(self._variable(found.group(), line) in self._names for found in _WORD.finditer(plain))
+
+    def _variable(self, name: str, line: int) -> tuple[str, int]:
+        """A variable by the first line of the innermost block that declares the name; 0 for one from elsewhere."""
+        around = [one for one in self._ranges.get(name, ()) if one[0] <= line <= one[1]]
+        return name, max(around)[0] if around else 0
+
+
+def _declared(routine: Routine) -> Iterator[tuple[int, int, str]]:
+    """``(first line, last line, name)``: where the variable of each declaration is in sight."""
+    yield from _below(routine.statements, routine.end_line)
+
+
+def _below(statements: Sequence[Statement], end: int) -> Iterator[tuple[int, int, str]]:
+    for one in statements:
+        yield from ((one.line, end, declared.name) for declared in one.declares)
+        yield from ((part.line, one.end_line, d.name) for part in one.head for d in part.declares)
+        for branch in (one.body, one.orelse):
+            yield from _below(branch, branch[-1].end_line if branch else one.end_line)
+        for held in one.lambdas:
+            yield from _below(held.body, one.end_line)
 
 
 def _is_same_for_all(text: str) -> bool:

@@ -23,6 +23,16 @@ __global__ void inside(float* out, int n) {
     __syncthreads();  // flagged
   }
 }
+__global__ void unmatched(float* out, int n) {
+  if (threadIdx.x < 128) {
+    out[threadIdx.x] = 0;
+    __syncthreads();  // flagged
+    return;
+  }
+  __syncthreads();  // flagged
+  out[threadIdx.x] += 1;
+  __syncthreads();  // flagged
+}
 ```
 
 *Clean*
@@ -45,6 +55,30 @@ __global__ void whole(float* out, const float* in, int n) {
   if (live) out[i] = tile[threadIdx.x];
   if (i >= n) return;
   out[i] += 1;
+}
+__global__ void split(float* out, const float* in, int n) {
+  __shared__ float tile[256];
+  if (threadIdx.x < 128) {
+    for (int r = threadIdx.x; r < n; r += 128) out[r] = 0;
+    __syncthreads();
+    __syncthreads();
+    return;
+  }
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x == 128) tile[0] = tile[129];
+  __syncthreads();
+  out[threadIdx.x] += tile[0];
+}
+__global__ void ranks(float* out, int n) {
+  if (threadIdx.x < 8) {
+    int r = threadIdx.x;
+    out[r] = 0;
+  }
+  for (int r = 0; r < n; r++) {
+    __syncthreads();
+    out[r] += 1;
+  }
 }
 ```
 
@@ -72,7 +106,7 @@ def _block(
     routine: Routine, statements: Sequence[Statement], threads: Threads, cause: Related | None
 ) -> Iterator[Draft]:
     """Barriers below ``statements``; ``cause`` is what has already parted the threads."""
-    for one in statements:
+    for number, one in enumerate(statements):
         if cause is not None:
             for call in one.calls:
                 if BARRIER.match(call.name):
@@ -81,12 +115,39 @@ def _block(
                         call.simple, op=None,
                     )  # fmt: skip
         parted = cause
-        if one.kind in ("if", "while", "for", "do", "switch") and threads.differ(one.text):
+        if one.kind in ("if", "while", "for", "do", "switch") and threads.differ(one.text, one.line):
+            if one.kind == "if" and _matched(one, statements[number + 1 :]):
+                continue
             parted = Related(routine.file, one.line, f"`{one.text[:80]}` differs between threads")
         yield from _block(routine, one.body, threads, parted)
         yield from _block(routine, one.orelse, threads, parted)
         if one.kind == "if" and parted is not cause and cause is None and _leaves(one):
             cause = Related(routine.file, one.line, f"threads leave here by `{one.text[:80]}`")
+
+
+def _matched(one: Statement, rest: Sequence[Statement]) -> bool:
+    """Whether both ways reach the same number of barriers, one for one: the hardware counts arrivals, not places."""
+    ways = [one.body, one.orelse]
+    if _ends(one.body) and not one.orelse:
+        ways[1] = tuple(rest)
+    counts = [_barriers(way) for way in ways]
+    return counts[0] is not None and counts[0] == counts[1] and counts[0] > 0
+
+
+def _barriers(statements: Sequence[Statement]) -> int | None:
+    """The barriers on the straight way through statements; None where their number is not plain to see."""
+    total = 0
+    for one in statements:
+        total += sum(1 for call in one.calls if BARRIER.match(call.name))
+        if one.kind == "block":
+            inner = _barriers(one.body)
+            if inner is None:
+                return None
+            total += inner
+        elif any(BARRIER.match(call.name) for held in one.walk() for call in held.calls):
+            if one.body or one.orelse:
+                return None
+    return total
 
 
 def _leaves(one: Statement) -> bool:

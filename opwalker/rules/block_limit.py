@@ -25,6 +25,8 @@ void run(torch::Tensor& x, cudaStream_t stream) {
   small_kernel<<<64, 256, 0, stream>>>(x.data_ptr<float>());
   twice_kernel<<<64, dim3(32, 32), 0, stream>>>(x.data_ptr<float>());
   twice_kernel<<<64, std::min<int64_t>(x.size(1), 1024), 0, stream>>>(x.data_ptr<float>());
+  const int threads = min(512, x.numel());
+  twice_kernel<<<64, threads, 0, stream>>>(x.data_ptr<float>());
   const int64_t n = x.size(1);
   TORCH_CHECK(n <= 1024, "too wide");
   twice_kernel<<<64, n, 0, stream>>>(x.data_ptr<float>());
@@ -78,7 +80,7 @@ def _said(tree: CheckedTree, routine: Routine, site: Site) -> tuple[str, tuple[R
         if number is not None:
             continue
         terms = terms_of(axis, known)
-        opened = axis + " ".join(known.get(one, "") for one in terms)
+        opened = " ".join((axis, *(known.get(one, "") for one in sorted(terms))))
         sized = [one for one in terms if re.search(r"(?:\.|->)(?:size|numel)\(", one)]
         if not sized or re.search(r"\bmin\b|\?|%|/|>>|&", opened):
             continue

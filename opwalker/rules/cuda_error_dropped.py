@@ -19,6 +19,15 @@ int blocks_of(float* x, cudaStream_t stream) {
   cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, twice_kernel, 128, 0);  // flagged
   return blocks;
 }
+void start(const cudaLaunchConfig_t& config, float* x) {
+  cudaLaunchKernelEx(&config, twice_kernel, x);  // flagged
+}
+void grow(float* scratch, int most) {
+  if (most > 49152) {
+    cudaFree(scratch);  // flagged
+    most = 49152;
+  }
+}
 ```
 
 *Clean*
@@ -47,6 +56,23 @@ struct Owner {
   float* p;
   ~Owner() { cudaFree(p); }
 };
+torch::Tensor view(const void* from, size_t n) {
+  void* held = nullptr;
+  C10_CUDA_CHECK(cudaHostAlloc(&held, n, cudaHostAllocMapped));
+  if (cudaMemcpy(held, from, n, cudaMemcpyDefault) != cudaSuccess) {
+    cudaFreeHost(held);
+    TORCH_CHECK(false, "no copy");
+  }
+  auto deleter = [held](void*) { cudaFreeHost(held); };
+  return torch::from_blob(held, {1}, deleter);
+}
+__global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
+void inner(const cudaLaunchConfig_t& config, float* x) { cudaLaunchKernelEx(&config, twice_kernel, x); }
+void outer(const cudaLaunchConfig_t& config, float* x) {
+  inner(config, x);
+  TORCH_CHECK(cudaGetLastError() == cudaSuccess);
+  hipLaunchKernelGGL(twice_kernel, dim3(1), dim3(32), 0, config.stream, x);
+}
 ```
 
 *Use instead.* `C10_CUDA_CHECK(...)`, the project's own macro, or `(void)` where the error is of no interest.
@@ -59,13 +85,14 @@ from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Rule
 from opwalker.model.statements import CallText, Routine, Statement
-from opwalker.rules._launches import ASKS, points
+from opwalker.rules._asked import Asked
+from opwalker.rules._launches import ASKS, Point, points
 
 #: Runtime and driver calls that return a status. Those that cannot fail, or are asked for their answer, are not here.
 _CALLS = re.compile(
     r"(?:cuda|hip)(?:Mem(?:cpy|set|Prefetch)\w*|Malloc\w*|Free\w*|HostAlloc|HostRegister|Stream(?:Create|Synchronize|"
     r"WaitEvent|Destroy|BeginCapture|EndCapture)\w*|Event(?:Create|Record|Synchronize|Destroy)\w*|DeviceSynchronize|"
-    r"SetDevice|FuncSetAttribute|FuncSetCacheConfig|Ipc\w+|Launch\w+|Graph\w+|DeviceSetLimit|DeviceEnablePeerAccess|"
+    r"SetDevice|FuncSetAttribute|FuncSetCacheConfig|Ipc\w+|Launch(?!KernelGGL)\w+|Graph\w+|DeviceSetLimit|DeviceEnablePeerAccess|"
     r"OccupancyMax\w+|DeviceGetAttribute|GetDeviceProperties)\Z|cu(?:Mem\w+|Launch\w+|Ctx\w+|Module\w+|TensorMap\w+)\Z"
 )
 #: Clean-up is often past caring.
@@ -74,13 +101,16 @@ _CLEANS = re.compile(
 )
 _QUESTIONS = re.compile(r"OccupancyMax|DeviceGetAttribute")
 _ANSWER = re.compile(r"&\s*(\w+)")
+_FAILS = re.compile(r"\w*(?:CHECK|ASSERT)\w*\s*\(\s*false\b|\b(?:abort|exit|PyErr_\w+)\s*\(|\w*Error\s*\(")
 _ENDS = re.compile(r"(?i)~|free|destroy|release|close|cleanup|finali[sz]e|reset|delete")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
+    asked = Asked(tree)
     for routine in tree.routines:
-        if routine.on_device:
+        if routine.on_device or not any(_CALLS.match(c.simple) for one in routine.walk() for c in one.calls):
             continue
+        deleters = {id(held) for held in _deleters(routine)}
         for point in points(routine.statements):
             one = point.statement
             if one.kind != "expression" or len(one.calls) < 1:
@@ -88,7 +118,11 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             call = one.calls[0]
             if call.receiver is not None or not _CALLS.match(call.simple) or not one.text.startswith(call.name):
                 continue
-            if one.text != call.text or (_CLEANS.match(call.simple) and _ends(routine)):
+            if one.text != call.text:
+                continue
+            if _CLEANS.match(call.simple) and (_ends(routine) or id(one) in deleters or _gives_up(point)):
+                continue
+            if "Launch" in call.simple and asked.behind(routine, one):
                 continue
             if _asked(point.after) or _answer_tested(routine, call, point.after):
                 continue
@@ -121,6 +155,26 @@ def _answer_tested(routine: Routine, call: CallText, after: Sequence[Statement])
         if any(re.search(rf"\b{names[0]}\s*[<>=!]=?\s*-?\d", text) for text in conditions):
             return True
     return False
+
+
+def _deleters(routine: Routine) -> Iterator[Statement]:
+    """The statements of lambdas that do nothing but clean up: a deleter of a pointer or a tensor."""
+    for one in routine.walk():
+        for held in one.lambdas:
+            calls = [call for part in held.body for inner in part.walk() for call in inner.calls]
+            if calls and all(_CLEANS.match(call.simple) for call in calls):
+                yield from (inner for part in held.body for inner in part.walk())
+
+
+def _gives_up(point: Point) -> bool:
+    """Whether a statement stands in a branch that ends in an error of its own."""
+    inner = point.around[-1] if point.around else None
+    if inner is None or inner.kind not in ("if", "block", "catch"):
+        return False
+    last = point.after[-1] if point.after else point.statement
+    if last.kind == "throw" or (last.kind == "return" and inner.kind != "block" and last.text):
+        return True
+    return any(_FAILS.search(call.text) for call in last.calls)
 
 
 def _ends(routine: Routine) -> bool:

@@ -96,6 +96,14 @@ bool tried(torch::Tensor& y, int64_t d, cudaStream_t stream) {
   }
   return false;
 }
+void left(torch::Tensor& y, int64_t d, cudaStream_t stream) {
+  if (d % 64 != 0) throw std::invalid_argument("a multiple of 64");
+  if (d % 128 == 0) {
+    launch<128>(y, stream);
+  } else if (d % 64 == 0) {
+    launch<64>(y, stream);
+  }
+}
 ```
 
 *Use instead.* An error in the last branch that names what was asked for.
@@ -109,7 +117,7 @@ from collections.abc import Iterator, Sequence
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._above import asked_above
-from opwalker.rules._launches import points
+from opwalker.rules._launches import Point, points
 from opwalker.rules._values import checks_before, terms_of
 
 _FAILS = re.compile(
@@ -207,14 +215,11 @@ def _works(branch: Sequence[Statement]) -> bool:
     return False
 
 
-def _decided(point, one: Statement) -> bool:
+def _decided(point: Point, one: Statement) -> bool:
     """Whether an earlier check leaves no other value."""
     asked = terms_of(one.text, {})
-    return any(
-        terms_of(text, {}) & asked and "==" in text
-        for text, holds, _ in checks_before(point.before, point.around)
-        if holds
-    )
+    checks = checks_before(point.before, point.around)
+    return any(terms_of(text, {}) & asked and ("==" if holds else "!=") in text for text, holds, _ in checks)
 
 
 def _decided_above(tree: CheckedTree, routine: Routine, one: Statement) -> bool:

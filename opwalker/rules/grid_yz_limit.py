@@ -31,6 +31,14 @@ void rows(torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<dim3(rows, 8), 32, 0, stream>>>(x.data_ptr<float>());
   twice_kernel<<<dim3(1, std::min<int64_t>(x.size(1), 65535)), 32, 0, stream>>>(x.data_ptr<float>());
 }
+void inner(float* x, int num_tokens, cudaStream_t stream) {
+  twice_kernel<<<dim3(4, num_tokens), 32, 0, stream>>>(x);
+}
+void outer(torch::Tensor& x, cudaStream_t stream) {
+  const int64_t tokens = x.size(0);
+  TORCH_CHECK(tokens <= 64, "few tokens");
+  inner(x.data_ptr<float>(), tokens, stream);
+}
 ```
 
 *Use instead.* The long axis in x, a stride loop over y, or a check against 65535.
@@ -42,6 +50,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine
+from opwalker.rules._above import settled_above
 from opwalker.rules._launches import Site, locals_of, sites
 from opwalker.rules._values import checks_before, extents, number_of, terms_of
 
@@ -60,7 +70,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         for site in sites(routine):
             known = locals_of(site)
             for axis, extent in zip("xyz", extents(site.grid or "", known), strict=False):
-                if axis == "x" or not _is_open(site, extent, known):
+                if axis == "x" or not _is_open(tree, routine, site, extent, known):
                     continue
                 line = _declared(site) or site.line
                 if (line, axis) in told:
@@ -90,16 +100,18 @@ def _declared(site: Site) -> int | None:
     return None
 
 
-def _is_open(site: Site, extent: str, known: Mapping[str, str]) -> bool:
+def _is_open(tree: CheckedTree, routine: Routine, site: Site, extent: str, known: Mapping[str, str]) -> bool:
     if number_of(extent, known) is not None:
         return False
     terms = terms_of(extent, known)
     if not any(_GROWS.search(one) for one in terms) or any(_STAYS.search(one) for one in terms):
         return False
-    opened = " ".join(known.get(one, "") for one in terms if one in known) + extent
+    opened = " ".join((extent, *(known.get(one, "") for one in sorted(terms))))
     if re.search(r"\bmin\b", opened):
         return False
-    return not any(_limits(condition, terms) for condition, _, _ in checks_before(site.before, site.around))
+    if any(_limits(condition, terms) for condition, _, _ in checks_before(site.before, site.around)):
+        return False
+    return not settled_above(tree, routine, terms, lambda condition, _, passed: _limits(condition, passed))
 
 
 def _limits(condition: str, terms: set[str]) -> bool:

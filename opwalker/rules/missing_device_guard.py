@@ -24,6 +24,10 @@ void late(torch::Tensor& x) {
   });
   const c10::cuda::CUDAGuard guard(x.device());
 }
+extern "C" void pointers(float* x, cudaStream_t stream) {
+  twice_kernel<<<1, 32, 0, stream>>>(x);  // flagged
+}
+void fourth(torch::Tensor& x) { pointers(x.data_ptr<float>(), at::cuda::getCurrentCUDAStream()); }
 TORCH_LIBRARY(kit, m) { m.def("thrice(Tensor! x) -> ()"); }
 TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("thrice", &thrice); }
 struct Hub {
@@ -56,6 +60,11 @@ struct Hub {
   void clear(int rank) { twice_kernel<<<1, 32, 0, stream>>>(flags); }
 };
 PYBIND11_MODULE(kit, m) { py::class_<Hub>(m, "Hub").def("clear", &Hub::clear); }
+extern "C" void pointers(float* x, cudaStream_t stream) { twice_kernel<<<1, 32, 0, stream>>>(x); }
+void guarded(torch::Tensor& x) {
+  const at::cuda::OptionalCUDAGuard guard(device_of(x));
+  pointers(x.data_ptr<float>(), at::cuda::getCurrentCUDAStream());
+}
 ```
 
 *Use instead.* `const c10::cuda::CUDAGuard guard(x.device());` (or the stable ABI's `DeviceGuard`) at the start of the

@@ -12,10 +12,30 @@ void twice(torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());  // flagged
   x.add_(1);
 }
+void as_hip_spells_it(float* x, hipStream_t stream) {
+  hipLaunchKernelGGL((twice_kernel), dim3(1), dim3(32), 0, stream, x);  // flagged
+}
 #define LAUNCH_TWICE(x) twice_kernel<<<1, 32, 0, stream>>>(x);  // flagged
 void thrice(float* x, cudaStream_t stream) {
   LAUNCH_TWICE(x)
   LAUNCH_TWICE(x)
+}
+#define LAUNCH(name, n) \\
+  name<<<n, 32, 0, stream>>>(x);  // flagged
+#define EITHER(n) \\
+  if (n > 4) { \\
+    LAUNCH(twice_kernel, n); \\
+  } else { \\
+    LAUNCH(twice_kernel, 4); \\
+  }
+void either(float* x, int n, cudaStream_t stream) { EITHER(n) }
+void local(float* x, int n, cudaStream_t stream) {
+  auto launch = [&](int blocks) {
+    twice_kernel<<<blocks, 32, 0, stream>>>(x);  // flagged
+  };
+  launch(n);
+  cudaGetLastError();
+  launch(n + 1);
 }
 ```
 
@@ -35,6 +55,20 @@ void twice(torch::Tensor& x, cudaStream_t stream) {
     twice_kernel<<<2, 32, 0, stream>>>(x.data_ptr<float>());
   }
   cudaError_t error = cudaPeekAtLastError();
+  auto launch = [&](int blocks) { twice_kernel<<<blocks, 32, 0, stream>>>(x.data_ptr<float>()); };
+  switch (x.dim()) {
+    case 1: launch(1); break;
+    default: twice_kernel<<<2, 32, 0, stream>>>(x.data_ptr<float>()); break;
+  }
+  TORCH_CHECK(cudaGetLastError() == cudaSuccess);
+}
+void ask(const char* what) { TORCH_CHECK(cudaGetLastError() == cudaSuccess, what); }
+void inner(float* x, cudaStream_t stream) { twice_kernel<<<1, 32, 0, stream>>>(x); }
+void outer(torch::Tensor& x, cudaStream_t stream) {
+  if (x.dim() == 2) {
+    inner(x.data_ptr<float>(), stream);
+  }
+  ask("twice");
 }
 ```
 
@@ -44,55 +78,37 @@ settings) directly behind each launch. A launch in a macro is reported once, at 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Rule
-from opwalker.model.statements import LaunchText, Routine, Statement
-from opwalker.rules._launches import ASKS
+from opwalker.model.statements import MacroUse, Routine
+from opwalker.rules._asked import Asked
 
-_CHECK = re.compile(r"(?i)\b\w*(?:launch_?check|check\w*_?launch|check_?last|check_cuda_last|post_?launch)\w*\s*\(")
+#: The one launch by a call that has no status to return.
+_VOID = "hipLaunchKernelGGL"
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
+    asked = Asked(tree)
     for routine in tree.routines:
         if routine.on_device:
             continue
-        for launch in _unasked(routine.statements, (), tree.settings.launch_checks):
-            yield _draft(routine, launch)
+        for one in routine.walk():
+            void = [call for call in one.calls if call.simple == _VOID and call.arguments]
+            if not (one.launches or void) or asked.at(routine, one) or asked.behind(routine, one):
+                continue
+            for launch in one.launches:
+                yield _draft(routine, launch.kernel, launch.line, launch.macro)
+            for call in void:
+                yield _draft(routine, call.arguments[0].strip("( )"), call.line, call.macro)
 
 
-def _draft(routine: Routine, launch: LaunchText) -> Draft:
-    kernel = launch.kernel.split("<", 1)[0].rsplit("::", 1)[-1]
+def _draft(routine: Routine, launched: str, line: int, macro: MacroUse | None) -> Draft:
+    kernel = launched.split("<", 1)[0].rsplit("::", 1)[-1]
     message = f"the launch of {kernel} is not followed by a check for its error"
-    if launch.macro is not None and not launch.macro.known:
-        return Draft(launch.macro.file, launch.macro.line, message, symbol=kernel)
-    return Draft(routine.file, launch.line, message, symbol=kernel)
-
-
-def _unasked(
-    statements: Sequence[Statement], after: Sequence[Statement], checks: Sequence[str]
-) -> Iterator[LaunchText]:
-    """Launches in ``statements`` that what follows does not ask for. ``after`` follows the whole block."""
-    for number, one in enumerate(statements):
-        following = [*statements[number + 1 :], *after]
-        if one.launches and not _asked(one, checks) and not (following and _asked(following[0], checks)):
-            yield from one.launches
-        rest = following[:1]
-        yield from _unasked(one.body, rest, checks)
-        yield from _unasked(one.orelse, rest, checks)
-        for held in one.lambdas:
-            yield from _unasked(held.body, rest, checks)
-
-
-def _asked(one: Statement, checks: Sequence[str]) -> bool:
-    """Whether a statement asks for the last error."""
-    if one.kind == "break" or (one.kind in ("block", "case") and one.body):
-        return bool(one.body) and _asked(one.body[0], checks)
-    text = one.text
-    if ASKS.search(text) or _CHECK.search(text):
-        return True
-    return any(call.simple in checks for call in one.calls)
+    if macro is not None and not macro.known:
+        return Draft(macro.file, macro.line, message, symbol=kernel)
+    return Draft(routine.file, line, message, symbol=kernel)
 
 
 RULE = Rule("missing-launch-check", "warning", _run)

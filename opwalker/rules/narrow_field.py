@@ -45,7 +45,7 @@ void fill(Args& p, const torch::Tensor& x) {
 }
 void shape(Args& p, size_t rows, size_t cols) {
   p.rows = rows;
-  p.cols = cols;
+  p.cols = cols / rows;
 }
 void narrow_before(Args& p, const torch::Tensor& x) {
   const int rows = x.size(0);
@@ -92,7 +92,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     continue
                 if widths.of(parse_expression(assigned.value)) != 64:
                     continue
-                if every_caller(tree, routine, assigned.value.strip(), lambda *given: _fits(tree, *given)):
+                parts = sized_terms(routine, assigned.value)
+                if parts and all(every_caller(tree, routine, one, lambda *given: _fits(tree, *given)) for one in parts):
                     continue
                 yield Draft(
                     routine.file,

@@ -21,6 +21,12 @@ void once(float* x) {
     cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304);  // flagged
   });
 }
+void swapped() {
+  static std::atomic<bool> ready{false};
+  if (!ready.exchange(true)) {
+    cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304);  // flagged
+  }
+}
 void initialised() {
   auto what = cudaFuncAttributeMaxDynamicSharedMemorySize;
   static const cudaError_t set = cudaFuncSetAttribute(tile_kernel, what, 98304);  // flagged
@@ -39,6 +45,13 @@ void run(float* x, int device, cudaStream_t stream) {
     ready[device] = true;
   }
   C10_CUDA_CHECK(cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304));
+}
+void each(float* x, int wanted) {
+  static int most = 0;
+  if (most == 0) most = wanted;
+  if (most >= 98304) {
+    C10_CUDA_CHECK(cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304));
+  }
 }
 ```
 
@@ -91,7 +104,11 @@ def _flag(point: Point, statics: dict) -> str | None:
             text = around.calls[0].arguments[0] if around.calls and around.calls[0].arguments else ""
         if any(one.static for one in around.declares):
             return next(one.name for one in around.declares if one.static)
+        inside = {assigned.target.strip() for held in around.walk() for assigned in held.assigns}
+        inside |= {(call.receiver or "").strip() for held in around.walk() for call in held.calls}
         for name in statics:
+            if around.kind == "if" and name not in inside and "once" not in statics[name].type:
+                continue  # a value that is remembered, and no flag: nothing in the branch keeps it from being entered
             if re.search(rf"\b{re.escape(name)}\b(?!\s*(?:\[|\.\s*(?:find|count|contains|at|insert)|\())", text):
                 return name
     return None

@@ -15,6 +15,11 @@ __global__ void four(float* y, int n) {
     y[i + 3] = y[i];  // flagged
   }
 }
+void pick(float* y, int64_t count, cudaStream_t stream) {
+  if (count >= 4) {
+    four<<<1, 1, 0, stream>>>(y, count);
+  }
+}
 ```
 
 *Clean*
@@ -32,6 +37,16 @@ __global__ void checked(float* y, int n) {
     y[i + 3] = y[i];
   }
 }
+__global__ void picked(float* y, int n) {
+  for (int i = 0; i < n; i += 4) {
+    y[i + 3] = y[i];
+  }
+}
+void pick(float* y, int64_t count, cudaStream_t stream) {
+  if (count >= 4 && count % 4 == 0) {
+    picked<<<1, 1, 0, stream>>>(y, count);
+  }
+}
 __global__ void stepped(float* y, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = 0;
 }
@@ -43,10 +58,13 @@ __global__ void stepped(float* y, int n) {
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
+from opwalker.rules._above import settled_above
+from opwalker.rules._launches import Point, locals_of_point, points
+from opwalker.rules._values import checks_before, terms_of
 
 _WIDTH = {"2": 2, "4": 4, "8": 8}
 _WIDE = re.compile(
@@ -60,10 +78,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             continue
         for one in routine.walk():
             if one.kind == "for":
-                yield from _loop(routine, one)
+                yield from _loop(tree, routine, one)
 
 
-def _loop(routine: Routine, one: Statement) -> Iterator[Draft]:
+def _loop(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Draft]:
     bound = re.fullmatch(r"(\w+)\s*<\s*(\w+)", one.text.strip())
     if bound is None:
         return
@@ -81,6 +99,8 @@ def _loop(routine: Routine, one: Statement) -> Iterator[Draft]:
     for held in one.body:
         for part in held.walk():
             if _takes(part.text, name, count):
+                if _divides_above(tree, routine, limit):
+                    return
                 yield Draft(
                     routine.file,
                     part.line,
@@ -113,6 +133,37 @@ def _divides(routine: Routine, limit: str, line: int) -> bool:
     name = re.escape(limit)
     asked = re.compile(rf"\b{name}\s*%|\b{name}\s*&\s*\(?\d|\b{name}\s*=\s*[^;]*(?:/|&|~|round|align)")
     return any(asked.search(one.text) for one in routine.walk() if one.line <= line)
+
+
+def _divides_above(tree: CheckedTree, routine: Routine, limit: str) -> bool:
+    """Whether a launch of the routine stands behind a question for multiples of the length that it passes: the
+    host picks the variant that has a tail, or none to leave."""
+    places = [number for number, one in enumerate(routine.parameters) if one.name == limit]
+    if not places:
+        return False
+    for caller, arguments, point in _ways_in(tree, routine):
+        if len(arguments) <= places[0]:
+            continue
+        terms = terms_of(arguments[places[0]], locals_of_point(point))
+        for condition, _, _ in checks_before(point.before, point.around):
+            if "%" in condition and terms_of(condition, {}) & terms:
+                return True
+        if settled_above(tree, caller, terms, lambda text, _, held: "%" in text and bool(terms_of(text, {}) & held)):
+            return True
+    return False
+
+
+def _ways_in(tree: CheckedTree, routine: Routine) -> Iterator[tuple[Routine, Sequence[str], Point]]:
+    """The launches of a kernel in the source, with the arguments."""
+    simple = routine.name.rsplit("::", 1)[-1]
+    for caller in tree.routines:
+        if caller.on_device or not any(simple in launch.kernel for one in caller.walk() for launch in one.launches):
+            continue
+        for point in points(caller.statements):
+            for launch in point.statement.launches:
+                fits = len(launch.arguments) == len(routine.parameters)
+                if fits and simple in launch.kernel and routine in tree.kernels(caller, launch):
+                    yield caller, launch.arguments, point
 
 
 RULE = Rule("vector-tail", "warning", _run)

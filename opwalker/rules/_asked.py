@@ -1,0 +1,116 @@
+"""Whether the last error is asked for behind a launch: in the statement that follows it, wherever that stands.
+
+In: a tree. Out: an answer for a statement of a routine. What follows the last statement of a block follows the block,
+what follows a ``break`` follows its loop or ``switch``; behind the end of a local lambda stands what follows its calls,
+behind the end of a routine what follows the calls of it in the source. Where several ways go on, each has to ask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opwalker.model.check import CheckedTree
+from opwalker.model.statements import CallText, Routine, Statement
+from opwalker.rules._launches import ASKS
+
+_CHECK = re.compile(r"(?i)\b\w*(?:launch_?check|check\w*_?launch|check_?last|check_cuda_last|post_?launch)\w*\s*\(")
+_LOOPS = frozenset(("for", "range for", "while", "do", "switch"))
+_DEEPEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """What comes behind a statement: a statement, else the end of a local lambda, else that of the routine."""
+
+    statement: Statement | None = None
+    function: str | None = None
+
+
+class Asked:
+    """The question, for one tree."""
+
+    def __init__(self, tree: CheckedTree) -> None:
+        self._tree = tree
+        self._checks = frozenset(tree.settings.launch_checks)
+        self._nexts: dict[tuple[str, int], dict[int, _Next]] = {}
+        self._asking: dict[tuple[str, int], bool] = {}
+
+    def at(self, routine: Routine, one: Statement) -> bool:
+        """Whether a statement itself asks, or the first of a block does."""
+        return self._asks(routine, one)
+
+    def behind(self, routine: Routine, one: Statement, depth: int = 0) -> bool:
+        """Whether what follows a statement asks on every way."""
+        after = self._order(routine).get(id(one))
+        if after is None or depth > _DEEPEST:
+            return False
+        if after.statement is not None:
+            return self._asks(routine, after.statement) or (
+                after.statement.kind == "return" and self._above(routine, depth)
+            )
+        if after.function is not None:
+            calls = [held for held in routine.walk() if any(_names(call, after.function) for call in held.calls)]
+            return bool(calls) and all(self.behind(routine, held, depth + 1) for held in calls)
+        return self._above(routine, depth)
+
+    def _above(self, routine: Routine, depth: int) -> bool:
+        above = self._tree.callers(routine)
+        return bool(above) and depth < _DEEPEST and all(
+            self._behind_call(site.caller, site.call, depth + 1) for site in above
+        )  # fmt: skip
+
+    def _behind_call(self, caller: Routine, call: CallText, depth: int) -> bool:
+        holding = [
+            one for one in caller.walk() if any(c.line == call.line and c.name == call.name for c in one.calls)
+        ]
+        return bool(holding) and all(self.behind(caller, one, depth) for one in holding)
+
+    def _order(self, routine: Routine) -> dict[int, _Next]:
+        key = (routine.file, routine.line)
+        if key not in self._nexts:
+            self._nexts[key] = {}
+            _follow(routine.statements, _Next(), _Next(), self._nexts[key])
+        return self._nexts[key]
+
+    def _asks(self, routine: Routine, one: Statement) -> bool:
+        if one.kind in ("block", "case", "do", "try") and one.body:
+            return self._asks(routine, one.body[0])
+        if ASKS.search(one.text) or _CHECK.search(one.text):
+            return True
+        return any(call.simple in self._checks or self._wraps(routine, call) for call in one.calls)
+
+    def _wraps(self, routine: Routine, call: CallText) -> bool:
+        """Whether a call is that of a function of the source which asks and launches nothing."""
+        if call.receiver is not None:
+            return False
+        for target in self._tree.targets(routine, call):
+            key = (target.file, target.line)
+            if key not in self._asking:
+                held = list(target.walk())
+                launches = any(one.launches for one in held) or len(held) > 12
+                self._asking[key] = not launches and any(ASKS.search(one.text) for one in held)
+            if self._asking[key]:
+                return True
+        return False
+
+
+def _follow(statements: Sequence[Statement], after: _Next, out_of: _Next, found: dict[int, _Next]) -> None:
+    """Enters what comes behind each statement; ``after`` is behind the block, ``out_of`` behind its loop."""
+    for number, one in enumerate(statements):
+        rest = statements[number + 1 :]
+        following = after if not rest else out_of if rest[0].kind == "break" and not rest[0].text else _Next(rest[0])
+        found[id(one)] = following
+        inner = following if one.kind in _LOOPS else out_of
+        _follow(one.head, following, inner, found)
+        _follow(one.body, following, inner, found)
+        _follow(one.orelse, following, inner, found)
+        named = next((d.name for d in one.declares), None) if one.kind == "declaration" else None
+        for held in one.lambdas:
+            end = _Next(function=named) if named else following
+            _follow(held.body, end, end, found)
+
+
+def _names(call: CallText, name: str) -> bool:
+    return (call.name == name and call.receiver is None) or (call.receiver or "").split(".", 1)[0].strip() == name
