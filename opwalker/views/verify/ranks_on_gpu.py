@@ -28,6 +28,7 @@ class GpuRanks:
         os.environ["CUDA_MODULE_LOADING"] = "EAGER"
         self._one = GpuOp(libraries, names)
         self._space = getattr(torch.ops, self._one.op._schema.name.partition("::")[0])
+        self._kept: list[torch.Tensor] = []  # what a communicator holds on to
         self.parameters = self._one.parameters
 
     def __call__(self, rounds: Rounds, seed: int) -> list[list[Called]]:
@@ -62,16 +63,15 @@ class GpuRanks:
     def _call(self, rank: int, name: str, arguments: Mapping[str, Any]) -> Any:
         packet = getattr(self._space, name)
         op = getattr(packet, packet.overloads()[0])
-        given = {"rank_data": torch.empty(_RANK_DATA, dtype=torch.uint8, device=f"cuda:{rank}"), **arguments}
-        # The parameter of free_shared_buffer has another name elsewhere.
-        values = list(arguments.values()) if len(op._schema.arguments) == 1 else [
-            given[one.name] for one in op._schema.arguments
-        ]  # fmt: skip
+        wanted = [one.name for one in op._schema.arguments]
+        given = dict(arguments)
+        if "rank_data" in wanted:
+            self._kept.append(torch.empty(_RANK_DATA, dtype=torch.uint8, device=f"cuda:{rank}"))
+            given["rank_data"] = self._kept[-1]
+        # A parameter that stands alone may have another name elsewhere.
+        values = list(arguments.values()) if len(wanted) == 1 else [given[one] for one in wanted]
         with torch.cuda.device(rank):
-            result = op(*values)
-        if "rank_data" in [one.name for one in op._schema.arguments]:
-            self._kept = [*getattr(self, "_kept", ()), given["rank_data"]]
-        return result
+            return op(*values)
 
 
 def _open_ways(ranks: int) -> None:

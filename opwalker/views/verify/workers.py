@@ -42,7 +42,7 @@ def outcomes(subject: Subject, trials: Sequence[Trial], deadline: float) -> Iter
                 theirs.close()
                 begun = _answer(process, connection, STARTING)
                 if begun is not None:
-                    yield Outcome(not_run=begun.not_run or begun.reasons[0])
+                    yield Outcome(not_run=begun.not_run or begun.reasons[0], ends=True)
                     process = _ended(process)
                     continue
             connection.send(trial)
