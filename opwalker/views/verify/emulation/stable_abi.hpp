@@ -243,19 +243,20 @@ inline std::map<std::string, Registered>& registered() {
   return all;
 }
 
-// Of the implementations for several dispatch keys the one for CUDA is called.
+// Of the implementations for several dispatch keys the one for CUDA is called, else that for another key, not for Meta.
 struct Library {
-  bool called;
+  std::string key;
 
   void def(const char*) {}
   void impl(const char* name, Registered op) {
-    if (called) registered()[name] = op;
+    if (key == "CUDA") registered()[name] = op;
+    if (key != "Meta") registered().emplace(name, op);
   }
 };
 
 struct Registration {
   Registration(void (*fill)(Library&), const char* key) {
-    Library library{std::strcmp(key, "CUDA") == 0};
+    Library library{key};
     fill(library);
   }
 };
