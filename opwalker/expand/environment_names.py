@@ -253,13 +253,26 @@ class NameLookup:
         seen = visible(scope)
         if seen == from_scope[: len(seen)]:
             return True
-        return any(seen == used for used in self.tools.resolver.used_namespaces(self.context))
+        outer = self._outer(scope)
+        if outer == self._outer(from_scope)[: len(outer)]:
+            return True
+        return any(used in (seen, outer) for used in self.tools.resolver.used_namespaces(self.context))
+
+    def _outer(self, scope: tuple[str, ...]) -> tuple[str, ...]:
+        return self.tools.resolver.outer(scope, self.context)
+
+    def _ends_with(self, scope: tuple[str, ...], wanted: tuple[str, ...], outer: tuple[str, ...]) -> bool:
+        """Whether qualifiers can mean a scope, as they are written or without the inline namespaces (``outer``)."""
+        return visible(scope)[-len(wanted) :] == wanted or (
+            bool(outer) and self._outer(scope)[-len(outer) :] == outer
+        )
 
     def _meant(self, entries, wanted: tuple[str, ...]):
         """Of entries of one simple name, those that qualifiers mean; without any, those in reach if there are any."""
         found = self._seen(entries)
         if wanted:
-            return [item for item in found if visible(item[1].scope)[-len(wanted) :] == wanted]
+            outer = self._outer(wanted)
+            return [item for item in found if self._ends_with(item[1].scope, wanted, outer)]
         scopes = visible(self.context.scope)
         near = [item for item in found if self._in_reach(item[1].scope, scopes)]
         if not near:
@@ -276,16 +289,16 @@ class NameLookup:
     def _enumerator(self, name: str, qualifiers: tuple[str, ...]) -> ConstTerm | None:
         if name not in self.tools.index.names_of_kind("enumerator"):
             return None
+        outer = self._outer(qualifiers)
         found: dict[str, ConstTerm] = {}
         for path in self.tools.index.store.paths_of(name, ("enumerator",)):
             facts = self.tools.index.facts(path)
             for _, enum in self._seen((path, e) for e in facts.enums if any(m == name for m, _ in e.members)):
-                names = (*visible(enum.scope), enum.name)
                 full = "::".join((*enum.scope, enum.name))
                 if (
                     qualifiers
-                    and names[-len(qualifiers) :] != qualifiers
-                    and names[:-1][-len(qualifiers) :] != qualifiers
+                    and not self._ends_with((*enum.scope, enum.name), qualifiers, outer)
+                    and not self._ends_with(enum.scope, qualifiers, outer)
                 ):
                     continue
                 if not qualifiers and enum.scoped:

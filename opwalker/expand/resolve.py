@@ -241,6 +241,11 @@ class Resolver:
                         pending.append(simple)
         return out
 
+    def outer(self, scope: tuple[str, ...], context: Context) -> tuple[str, ...]:
+        """A scope, or qualifiers, as names see it: without anonymous and inline namespaces."""
+        inlined = self._inline_namespaces(context)
+        return _outer(visible(scope), inlined) if inlined else visible(scope)
+
     # -- scopes -----------------------------------------------------------------------------------------------------
 
     def qualifiers(self, parts: tuple[str, ...], context: Context) -> tuple[str, ...]:
