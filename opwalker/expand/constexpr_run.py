@@ -28,6 +28,8 @@ _DECLARED = re.compile(
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*((?:\[[^=]*\])*)\s*(<<|>>|[-+*/%&|^])?=(?!=)\s*(.*)\Z", re.DOTALL)
 _STEPPED = re.compile(r"(?:(\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(\+\+|--))\Z")
 _IGNORED = frozenset(("static_assert", "assert", "typename"))
+#: Checks by macros: where one fails there is no constant, so a program that compiles passes them all.
+_CHECK = re.compile(r"[A-Z][A-Z0-9_]*(?:CHECK|ASSERT)[A-Z0-9_]*\Z")
 _RANGE = re.compile(r"(?:const\s+)?[\w:]+\s*(?:const\s*)?&{0,2}\s*([A-Za-z_]\w*)\s*:(?!:)\s*(.*)\Z", re.DOTALL)
 
 
@@ -207,7 +209,7 @@ class _Machine:
 
     def _simple(self, text: str, word: str) -> None:
         """A declaration, an assignment, a step, a return."""
-        if not text or word in _IGNORED:
+        if not text or word in _IGNORED or _CHECK.match(word):
             return
         if word == "return":
             rest = text[len("return") :].strip()

@@ -154,10 +154,11 @@ class Index:
         beside = posixpath.normpath(posixpath.join(posixpath.dirname(includer), target))
         if beside in self.paths:
             return beside
-        for folder in self._include_dirs:
-            candidate = posixpath.normpath(posixpath.join(folder, target))
-            if candidate in self.paths:
-                return candidate
+        listed = [posixpath.normpath(posixpath.join(folder, target)) for folder in self._include_dirs]
+        listed = [candidate for candidate in listed if candidate in self.paths]
+        if listed:
+            # Targets of one tree list folders of their own: that of the includer's target is the nearest, as a rule.
+            return max(listed, key=lambda p: len(posixpath.commonpath([p, includer])))
         if self._by_base is None:
             by_base: dict[str, list[str]] = defaultdict(list)
             for path in sorted(self.paths):
