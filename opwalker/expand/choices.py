@@ -8,7 +8,7 @@ constexpr`` does not take is not read; where the condition cannot be worked out,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
@@ -16,13 +16,15 @@ from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.fitting import Fitter, callable_parameters
 from opwalker.expand.frames import Frame
-from opwalker.expand.terms import PassedCall, Term, Unknown, flattened
+from opwalker.expand.terms import PackTerm, PassedCall, Term, Unknown, flattened
 from opwalker.model.body import CallFact, LambdaFact, Span2
 
 #: Calls of lambdas that are combined at one place, and functions that a lambda is passed through.
 MAX_CHOICES = 2000
 MAX_PASSED = 8
 _FORWARDED = re.compile(r"(?:std::)?(?:forward\s*<[^()]*>|move|ref|cref)\s*\(\s*(\w+)\s*\)\Z|\*?\s*&?\s*(\w+)\Z")
+_WORD = re.compile(r"(?<![\w.])(?<!::)[A-Za-z_]\w*(?!\s*\.\.\.)")
+_COUNTED = re.compile(r"sizeof\s*\.\.\.\s*\(\s*\w+\s*\)")
 _INVOKERS = frozenset(("std::invoke", "invoke", "std::apply"))
 
 
@@ -141,43 +143,67 @@ class Choices:
                     found[None] = None
                     continue
             if arguments is not None:
-                for environment in self.environments(inner, frame, call.start):
-                    self._enter(environment, call, arguments, found, start)
+                pieces = (*arguments, *(call.template_arguments or ()))
+                for around in self.environments(inner, frame, call.start):
+                    for environment in elements_of(around, pieces):
+                        self._enter(environment, call, arguments, found, start)
                 continue
             for position, span in enumerate(call.arguments):
                 if _named(inner.text(span)) == name and call.simple not in ("forward", "move"):
-                    for environment in self.environments(inner, frame, call.start):
-                        self._behind(environment, call, position, found, start, seen, depth + 1)
+                    for around in self.environments(inner, frame, call.start):
+                        for environment in elements_of(around, (call.callee, *call.arguments)):
+                            self._behind(environment, call, position, found, start, seen, depth + 1)
 
     def _enter(self, environment: Environment, call: CallFact, arguments, found: dict, start: int) -> None:
         """Enters one call of the lambda with what it is given there."""
         body = environment.body
         reason = environment.doubt or environment.frame.doubt
-        scopes = [environment]
         if any("..." in body.text(span) for span in (call.template_arguments or ())):
             reason = reason or "a pack is passed on to a lambda"
-        for scope in scopes:
-            terms: list[Term] = []
+        terms: list[Term] = []
+        try:
+            for span in call.template_arguments or ():
+                terms += flattened([environment.term(body.text(span))])
+        except Unknown as unknown:
+            reason = reason or str(unknown)
+        types: list[str | None] = []
+        for span in arguments:
             try:
-                for span in call.template_arguments or ():
-                    terms += flattened([scope.term(body.text(span))])
-            except Unknown as unknown:
-                reason = reason or str(unknown)
-            types: list[str | None] = []
-            for span in arguments:
-                try:
-                    types.append(scope.type_of(body.text(span)).text)
-                except Unknown:
-                    types.append(None)
-            passed = PassedCall(start, len(found), tuple(terms), tuple(types), reason)
-            same = [p for p in found if p is not None and replace(p, number=passed.number) == passed]
-            if not same:
-                found[passed] = None
+                types.append(environment.type_of(body.text(span)).text)
+            except Unknown:
+                types.append(None)
+        passed = PassedCall(start, len(found), tuple(terms), tuple(types), reason)
+        same = [p for p in found if p is not None and replace(p, number=passed.number) == passed]
+        if not same:
+            found[passed] = None
 
 
 def _condition(text: str) -> str:
     """The condition of an ``if`` without an initialiser before it."""
     return text.rsplit(";", 1)[-1]
+
+
+def elements_of(environment: Environment, spans: Sequence[Span2]) -> list[Environment]:
+    """A place in a fold is read for every element of the packs that what stands there (``spans``) names."""
+    body = environment.body
+    if not spans or (environment.frame and not _has_pack(environment)):
+        return [environment]
+    for span in spans:
+        text = _COUNTED.sub("", body.text(span))
+        for word in _WORD.findall(text):
+            if environment.pack(word) is not None and not text.endswith("..."):
+                try:
+                    return environment.spread(" ".join(body.text(s) for s in spans))
+                except Unknown:
+                    return [environment]
+    return [environment]
+
+
+def _has_pack(environment: Environment) -> bool:
+    frame = environment.frame
+    if any(isinstance(term, PackTerm) for term in frame.bound.values()):
+        return True
+    return any("..." in (held.template or "") for held in environment.body.facts.lambdas)
 
 
 def _choice_key(choices: dict) -> tuple:

@@ -6,12 +6,11 @@ A mention inside a generic lambda counts once for every call of the lambda, one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from opwalker.expand.bodies import Bodies, Body
-from opwalker.expand.choices import MAX_CHOICES, Choices, is_generic, lambda_calls
+from opwalker.expand.choices import MAX_CHOICES, Choices, elements_of, is_generic, lambda_calls
 from opwalker.expand.constraints import is_excluded
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
@@ -23,16 +22,12 @@ from opwalker.expand.origins import Origins
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.specialised import is_full
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import FunctionTerm, PackTerm, Unknown, flattened, join_arguments
+from opwalker.expand.terms import FunctionTerm, Unknown, flattened, join_arguments
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.reach import Never, Origin
 
 #: Instances of one kernel before the set counts as unknown.
 MAX_INSTANCES = 20000
-_WORD = re.compile(r"(?<![\w.])(?<!::)[A-Za-z_]\w*(?!\s*\.\.\.)")
-_COUNTED = re.compile(r"sizeof\s*\.\.\.\s*\(\s*\w+\s*\)")
-
-
 _UNSEEN = object()
 
 
@@ -99,7 +94,7 @@ class InstanceReader:
             if number > MAX_CHOICES or len(found) > MAX_INSTANCES:
                 return Instances(tuple(found), "more combinations than are enumerated", origins.found)
             reason = reason or around.doubt or frame.doubt
-            for environment in self._elements(around, given):
+            for environment in elements_of(around, given):
                 try:
                     bound, why = self._fitter.binder.bind(candidate, parameters, environment, given, passed)
                     if why is not None:
@@ -163,7 +158,7 @@ class InstanceReader:
         parameters = template_parameters(candidate.function.template)
         out: dict[tuple, tuple[Candidate, Instances]] = {}
         for around in self.environments(body, frame, offset):
-            for environment in self._elements(around, given):
+            for environment in elements_of(around, given):
                 try:
                     bound, why = self._fitter.binder.bind(candidate, parameters, environment, given, passed)
                     if why is not None:
@@ -176,21 +171,6 @@ class InstanceReader:
                     made = Instances((join_arguments(printed),), around.doubt or frame.doubt)
                     out.setdefault((*meant.key, made.texts), (meant, made))
         return list(out.values())
-
-    def _elements(self, environment: Environment, spans: Sequence[Span2]) -> list[Environment]:
-        """A place in a fold is read for every element of the packs that its arguments name."""
-        body = environment.body
-        if not spans or (environment.frame and not _has_pack(environment)):
-            return [environment]
-        for span in spans:
-            text = _COUNTED.sub("", body.text(span))
-            for word in _WORD.findall(text):
-                if environment.pack(word) is not None and not text.endswith("..."):
-                    try:
-                        return environment.spread(" ".join(body.text(s) for s in spans))
-                    except Unknown:
-                        return [environment]
-        return [environment]
 
     def entries(
         self, candidates: Sequence[Candidate], body: Body, frame: Frame, call: CallFact
@@ -211,7 +191,7 @@ class InstanceReader:
                 why = "more combinations than are enumerated"
                 return [(replace(f, why=f.why or why), o, d or why) for f, o, d in out.values()]
             doubt = around.doubt or frame.doubt
-            for environment in self._elements(around, self._pattern(body, call)):
+            for environment in elements_of(around, self._pattern(body, call)):
                 for fit in self._fitter.fits(candidates, environment, call):
                     key = fit.key
                     if key in out and (out[key][2] is None or doubt is not None):
@@ -288,13 +268,6 @@ class InstanceReader:
         for environment in self.environments(body, frame, call.start):
             return self._fitter.constructors(environment, call)
         return []
-
-
-def _has_pack(environment: Environment) -> bool:
-    frame = environment.frame
-    if any(isinstance(term, PackTerm) for term in frame.bound.values()):
-        return True
-    return any("..." in (held.template or "") for held in environment.body.facts.lambdas)
 
 
 def _hashed(bound: dict) -> str | None:
