@@ -337,7 +337,10 @@ class _Reader:
         """Whether the one branch of a group holds some of the parameters of a declaration that begins at ``start``."""
         branch = group.branches[0]
         before, inside = self._text[start : group.start], self._text[branch.start : branch.end]
-        return "," in inside and before.count("(") > before.count(")") and inside.count("(") == inside.count(")")
+        if "," not in inside or inside.count("(") != inside.count(")"):
+            return False
+        template = before.lstrip().startswith("template") and before.count("<") > before.count(">")
+        return template or before.count("(") > before.count(")")
 
     def _holds_heads(self, group: Group) -> bool:
         """Whether several branches of a group that a declaration begins with each hold a head of their own."""

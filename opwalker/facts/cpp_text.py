@@ -194,10 +194,10 @@ class Conditionals:
         """The id of the condition that an offset stands under."""
         return self._change_ids[bisect_right(self._changes, offset) - 1]
 
-    def of_selected(self, text: str, start: int, end: int) -> int:
+    def of_selected(self, text: str, first: int, start: int, end: int) -> int:
         """The id of the condition that a declaration stands under which is read from ``text``, a selection of branches:
-        that of its start, and those of the branches in ``[start, end)`` that are read apart from others."""
-        number = bisect_left(self.groups, start, key=lambda group: group.start)
+        that of its name (``start``), and those of the branches in ``[first, end)`` that are read apart from others."""
+        number = bisect_left(self.groups, first, key=lambda group: group.start)
         terms = self.conditions[self.at(start)]
         outer = terms
         while number < len(self.groups) and self.groups[number].start < end:

@@ -216,6 +216,19 @@ def _mentioned_elsewhere(
 
 
 def _definitions(workbench: Workbench) -> list[tuple[str, Function]]:
+    """Every kernel's definition. Of several that one body has in different branches, those that the build reads."""
+    found: dict[Key, list[tuple[str, Function]]] = {}
+    for path, function in _all_definitions(workbench):
+        found.setdefault((path, function.line, function.qualified_name), []).append((path, function))
+    resolver = workbench.unit().resolver
+    out = []
+    for same in found.values():
+        read = [one for one in same if resolver.is_read(*one)] if len(same) > 1 else same
+        out += read or same[:1]
+    return out
+
+
+def _all_definitions(workbench: Workbench) -> list[tuple[str, Function]]:
     out = []
     for path in workbench.index.paths_with("kernel"):
         facts = workbench.index.facts(path)

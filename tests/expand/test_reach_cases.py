@@ -224,3 +224,14 @@ def test_the_parameter_list_of_the_build_decides(asked, wanted):
     made = follow(tree({"a.cu": HEAD + ("#undef R\n" if not asked else "") + text}, asked=asked), "a.cu", "h")
     assert [k.name for site in made.launches for k in site.kernels] == wanted
     assert made.unfollowed == ()
+
+
+@pytest.mark.parametrize(("asked", "wanted"), [((), "float, 4"), ((("R", None),), "float, 3, 4")])
+def test_the_template_head_of_the_build_decides(asked, wanted):
+    text = (
+        "template <typename T\n#ifdef R\n  , int E\n#endif\n  , int N>\n__global__ void k(T* a) {}\n"
+        "#ifdef R\n#define ARGS(T, N) T, 3, N\n#else\n#define ARGS(T, N) T, N\n#endif\n"
+        "void h(float* a) {\n  k<ARGS(float, 4)><<<1, 1>>>(a);\n}\n"
+    )
+    made = follow(tree({"a.cu": ("#undef R\n" if not asked else "") + text}, asked=asked), "a.cu", "h")
+    assert [k.instances for site in made.launches for k in site.kernels] == [(wanted,)]

@@ -102,6 +102,28 @@ def test_directives_in_a_parameter_list(text: str, wanted: list[tuple[str, str]]
     assert "later" in functions(facts)
 
 
+HEADS = [
+    (
+        "template <typename T\n#if defined(A)\n  , int E\n#endif\n  , int N>\n__global__ void f(T* a) {\n}",
+        [("defined(A)", "typename T , int E , int N"), ("!defined(A)", "typename T , int N")],
+    ),
+    (
+        "template <typename T,\n#ifdef A\n  int E,\n#else\n  bool B,\n#endif\n  int N>\nvoid f(T* a);",
+        [("defined(A)", "typename T, int E, int N"), ("!defined(A)", "typename T, bool B, int N")],
+    ),
+    ("template <typename T>\n#ifdef A\n__global__\n#endif\nvoid f(T* a) {\n}", [("", "typename T")]),
+    ("#ifdef A\ntemplate <int N>\nvoid f(int* a) {\n}\n#endif", [("defined(A)", "int N")]),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), HEADS)
+def test_directives_in_the_head_of_a_template(text: str, wanted: list[tuple[str, str]]) -> None:
+    facts = scan_text(text + LATER)
+    found = [f for f in facts.functions if f.name == "f"]
+    assert [(" ".join(facts.conditions[f.condition]), f.template) for f in found] == wanted
+    assert "later" in functions(facts)
+
+
 BODIES = [
     "#ifdef A\n  if (a) {\n#else\n  if (b) {\n#endif\n    x();\n  }",
     "#ifdef A\n  if (a) {\n#endif\n    x();\n#ifdef A\n  }\n#endif",
