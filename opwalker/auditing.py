@@ -11,7 +11,7 @@ from pathlib import Path
 
 from opwalker.asking import Session
 from opwalker.errors import InputError
-from opwalker.model.audit import AuditResult
+from opwalker.model.audit import AuditResult, UnreadLibrary
 from opwalker.model.binary import LibraryFacts
 from opwalker.model.places import Gap, Span
 from opwalker.model.walk import KernelsResult
@@ -45,7 +45,7 @@ def audit_session(
         raise InputError(
             f"no shared library is in {held}", "a package may compile its kernels when they are first used"
         )
-    libraries = [_read(session, file, number, len(files)) for number, file in enumerate(files)]
+    libraries, unread = _read_all(session, files)
     index = session.workbench.index
     side = SourceSide(session.builds, _origins(session), session.options.build, libraries, index.paths, index.closure)
     table = session.ops()
@@ -60,7 +60,7 @@ def audit_session(
         SourceText(index, session.known, session.text),
     )
     archives = [file.place.name for file in files if file.member is not None]
-    return replace(result, wheels=tuple(dict.fromkeys(archives)))
+    return replace(result, wheels=tuple(dict.fromkeys(archives)), unread=unread)
 
 
 def _wheels(session: Session, names: Sequence[str], machine: str) -> list[Path]:
@@ -74,6 +74,25 @@ def _wheels(session: Session, names: Sequence[str], machine: str) -> list[Path]:
             f"{names[0]} was released without its sources", "name them: opwalker audit NAME==VERSION --source DIR"
         )
     return fetch_wheels(*package, session.options.cache or cache_root(), session.progress, machine)
+
+
+def _read_all(
+    session: Session, files: Sequence[LibraryFile]
+) -> tuple[list[LibraryFacts], tuple[UnreadLibrary, ...]]:
+    """The libraries, and those of a folder or a wheel that cannot be read. InputError for one that the user named, or
+    where none is left."""
+    libraries: list[LibraryFacts] = []
+    unread: list[UnreadLibrary] = []
+    for number, file in enumerate(files):
+        try:
+            libraries.append(_read(session, file, number, len(files)))
+        except InputError as error:
+            if file.named or len(files) == 1:
+                raise
+            unread.append(UnreadLibrary(file.called, error.message))
+    if not libraries:
+        raise InputError(f"no library can be read: {unread[0].reason}")
+    return libraries, tuple(unread)
 
 
 def _read(session: Session, file: LibraryFile, number: int, total: int) -> LibraryFacts:

@@ -67,6 +67,14 @@ class LibraryAudit:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadLibrary:
+    """A file of a folder or a wheel that has a library's name and could not be read: it takes no part."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class OpAudit:
     """One op. ``schema`` is the source's, ``built_schema`` the libraries' where it is another or the source has none.
 
@@ -174,3 +182,4 @@ class AuditResult:
     foreign: tuple[ForeignKernels, ...] = ()
     architectures: ArchitectureAudit = field(default_factory=ArchitectureAudit)
     gaps: tuple[Gap, ...] = ()
+    unread: tuple[UnreadLibrary, ...] = ()

@@ -38,7 +38,8 @@ _ARCHIVES = (".whl", ".zip", ".egg")
 @dataclass(frozen=True, slots=True)
 class LibraryFile:
     """One library. ``called`` is its path in the wheel or as given, ``key`` tells its contents from others', ``also``
-    are the paths of what is the same module for other Pythons, or the same file again."""
+    are the paths of what is the same module for other Pythons, or the same file again; ``named`` says that the user
+    named this very file."""
 
     called: str
     size: int
@@ -46,6 +47,7 @@ class LibraryFile:
     place: Path
     member: str | None = None
     also: tuple[str, ...] = field(default=())
+    named: bool = False
 
     @contextlib.contextmanager
     def on_disk(self, cache: Path, progress: Progress | None = None) -> Iterator[Path]:
@@ -74,7 +76,7 @@ def find_libraries(paths: Sequence[str]) -> tuple[LibraryFile, ...]:
         elif path.lower().endswith(_ARCHIVES):
             found += _in_wheel(Path(path))
         else:
-            single.append(_file(Path(path), path))
+            single.append(replace(_file(Path(path), path), named=True))
     found += _below_their_folder(single)
     return tuple(sorted(_distinct(found), key=lambda one: one.called))
 

@@ -337,6 +337,30 @@ def test_the_command_ends_with_1_on_a_difference(
     assert "op rowkit::scale  only in the source" in text
 
 
+def test_a_library_that_cannot_be_read_is_named_and_the_others_are_compared(
+    library: Callable[[Mapping[str, str]], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, built = library(FILES), tmp_path / "built"
+    built.mkdir()
+    (built / "_rowkit.abi3.so").write_bytes(BUILT.bytes())
+    (built / "empty.so").write_bytes(b"")
+    (built / "script.so").write_text("INPUT(-lother)")
+    words = ["audit", str(built), "--source", str(root), "--cache", str(tmp_path / "cache"), "-j", "1"]
+    assert main([*words, "--json"]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert [one["path"] for one in document["libraries"]] == ["_rowkit.abi3.so"]
+    assert document["counts"]["kernels_equal"] == 2
+    assert {one["path"] for one in document["unread"]} == {"empty.so", "script.so"}
+    assert main(words) == 3
+    text = capsys.readouterr().out
+    assert "empty.so is no shared library that can be read: it is empty" in text and "script.so" in text
+    assert main(["audit", str(built / "empty.so"), *words[2:]]) == 3
+    assert capsys.readouterr().err.startswith("opwalker: error: ")
+    (built / "_rowkit.abi3.so").unlink()
+    assert main(words) == 3
+    assert "no library can be read" in capsys.readouterr().err
+
+
 def test_nothing_to_compare_is_bad_input(tmp_path: Path, library: Callable[[Mapping[str, str]], Path]) -> None:
     options = pipeline.Options(source=str(library(FILES)), cache=tmp_path / "cache", jobs=1)
     with pytest.raises(InputError, match="no shared library lies in"):

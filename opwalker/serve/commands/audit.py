@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from opwalker.errors import InputError
 from opwalker.serve.app import command
 from opwalker.serve.session import Session, one_of
 
@@ -29,9 +30,12 @@ def audit(
 ) -> int:
     """Set shared libraries beside their source: ops, kernels, instances, architectures. Nothing is loaded or run.
 
-    Exit code 1: something differs that neither the source nor the build files explain.
+    Exit code 1: something differs that neither the source nor the build files explain. Exit code 3: a file of a folder
+    or a wheel could not be read; the others are compared all the same.
     """
     one_of(machine, MACHINES, "--machine")
     result = session.ask(lambda flow: flow.audit, names, op=op, machine=machine)
     session.show(result, instances=instances)
+    if result.unread:
+        return InputError.exit_code
     return 1 if result.counts.unexplained else 0

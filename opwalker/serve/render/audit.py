@@ -50,6 +50,9 @@ def _head(result: AuditResult) -> Section:
         (numbers.kernels_different, "different"),
     )
     groups = [Group("libraries", (Row((((", ".join(result.wheels) or _libraries_in(result), "place"),),)),))]
+    if result.unread:
+        rows = tuple(Row((((one.reason, "warn"),),)) for one in result.unread)
+        groups.append(Group("not read", rows))
     groups.append(Group("ops", (_line(_counted(zip(ops, _WHERE.values(), strict=True)) or "none"),)))
     both = f"{numbers.kernels_both:,} in both"
     detail = _counted(verdicts)
