@@ -60,7 +60,8 @@ SCALE = """
 template <typename T, int N>
 __global__ void scale_kernel(T* rows, float by) { rows[threadIdx.x * N] *= by; }
 __global__ void unused_helper_kernel(int* rows) { rows[0] = 1; }
-__global__ void lone_kernel(int* rows) { rows[0] = 4; }
+template <typename T>
+__global__ void lone_kernel(T* rows) { rows[0] = 4; }
 void scale(at::Tensor& rows, double by) {
   if (rows.size(0) > 8) {
     scale_kernel<float, 8><<<1, 32>>>(rows.data_ptr<float>(), by);
