@@ -21,6 +21,8 @@ from opwalker.model.body import CallFact
 from opwalker.model.walk import Gap, Span
 
 _MAKERS = frozenset("make_unique make_shared make_optional optional unique_ptr shared_ptr".split())
+_PURE_NAME = re.compile(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
+_FUNCTOR = re.compile(r"(?:::)?([\w:]+?)(?:<.*>)?\s*(?:\{.*\}|\(.*\))\Z", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+[uUlL]*|true|false")
 
 
@@ -60,6 +62,15 @@ def is_made(callee: str, classes: frozenset[str]) -> bool:
     """Whether a callee is an object made for the call: ``Launcher(grid)(...)``."""
     name = strip_arguments(re.split(r"[({\[]", callee, maxsplit=1)[0])
     return name.split("::")[-1] in classes
+
+
+def is_read_here(body: Body, call: CallFact) -> bool:
+    """Whether a called local is a type, or holds a lambda, which is read with the body that it stands in."""
+    held = body.locals_at(call.simple, call.start)
+    values = body.values_of(call.simple, call.start)
+    return any(f.type == "using" for f in held) or any(
+        start <= one.start < end for start, end in values for one in body.facts.lambdas
+    )
 
 
 def picked(candidates: Sequence[Candidate], call: CallFact, body: Body) -> Sequence[Candidate]:
@@ -122,6 +133,22 @@ def is_device_code(candidate: Candidate) -> bool:
 def simple_of(name: str) -> str:
     """A name without its qualifiers."""
     return name.rsplit("::", 1)[-1]
+
+
+def functor_name(callee: str) -> str | None:
+    """The class of the object that is made where it is called: ``C`` of ``C<T>{x}`` and ``C(x)``."""
+    functor = _FUNCTOR.match(callee)
+    return functor.group(1) if functor else None
+
+
+def handed_name(text: str, frame: Frame, body: Body, functions: frozenset[str]) -> str | None:
+    """The function of ``functions`` (simple names) that an argument of a call is no more than the name of."""
+    if not _PURE_NAME.match(text) or text in body.locals or text in ("true", "false", "nullptr"):
+        return None
+    name = text.lstrip("& ")
+    simple = re.sub(r"<.*", "", name, flags=re.DOTALL).split("::")[-1].strip()
+    known = simple in functions and simple not in frame.parameter_names and simple not in body.locals
+    return name if known else None
 
 
 def handed_over(

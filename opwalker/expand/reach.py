@@ -7,7 +7,6 @@ that several definitions fit is followed into each and marked ``possible``.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,9 +15,12 @@ from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.callees import (
     applied,
     constructions,
+    functor_name,
+    handed_name,
     handed_over,
     is_device_code,
     is_made,
+    is_read_here,
     made_class,
     simple_of,
     unread_places,
@@ -38,6 +40,7 @@ from opwalker.expand.resolve import Candidate, Context, Resolver, strip_argument
 from opwalker.expand.terminals import (
     KERNEL_QUERIES,
     LAUNCH_CALLS,
+    NO_FUNCTIONS,
     dispatched_op,
     is_harmless,
     is_harmless_type,
@@ -59,11 +62,6 @@ AT_ONCE = 48
 TOO_MUCH = f"more than {MAX_FUNCTIONS:,} functions or {MAX_DEPTH:,} calls deep: the rest is not followed"
 #: Sets of template constants that one function is entered with; beyond, its branches are not told apart.
 MAX_VARIANTS = 3000
-
-_PURE_NAME = re.compile(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
-_CAST_NAMES = frozenset(
-    "static_cast reinterpret_cast const_cast dynamic_cast sizeof decltype bit_cast alignof noexcept typeid".split()
-)
 
 
 class Follower:
@@ -175,7 +173,7 @@ class Follower:
         if simple in LAUNCH_CALLS:
             self._found.launch(frame, self._launch_reader.runtime(frame, body, call))
             return
-        if KERNEL_QUERIES.match(simple) or simple in _CAST_NAMES:
+        if KERNEL_QUERIES.match(simple) or simple in NO_FUNCTIONS:
             return
         if call.receiver is not None:
             self._member_call(frame, body, call, depth)
@@ -214,10 +212,9 @@ class Follower:
         if members:
             self._steps(frame, body, call, members, depth)
             return
-        functor = re.match(r"(?:::)?([\w:]+?)(?:<.*>)?\s*(?:\{.*\}|\(.*\))\Z", name, re.DOTALL)
-        class_name = functor.group(1) if functor else None
-        if class_name:
-            found = self._resolver.method("operator()", class_name, context, len(call.arguments))
+        functor = functor_name(name)
+        if functor:
+            found = self._resolver.method("operator()", functor, context, len(call.arguments))
             self._steps(frame, body, call, found.candidates, depth)
             if found.candidates:
                 return
@@ -293,18 +290,23 @@ class Follower:
 
     def _variable_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         """A call through a local: a lambda stands in this body and is read with it; a pointer is followed."""
-        self._named_steps(frame, body, call, self._hosts.held_by(body, call.callee, frame), depth)
+        named = self._hosts.held_by(body, call.callee, frame)
+        self._named_steps(frame, body, call, named, depth)
         type_text = next((f.type for f in body.locals[call.simple]), "")
         full = self._types.expanded_name(type_text, frame.context(body))
         if is_library_type(full):
             self._found.terminal(frame, body, call, "library", f"{full}::operator()")
             return
-        made = self._types.class_name(type_text, frame.context(body))
-        found = self._resolver.method("operator()", made, frame.context(body), len(call.arguments)) if made else None
-        candidates = found.candidates if found else ()
-        if not candidates and type_text.startswith("auto"):
+        candidates: Sequence[Candidate] = ()
+        if type_text.startswith("auto"):
             candidates = self._instances.members(body, frame, call)
+            type_text = self._types.of_expression(call.simple, body, frame) or ""
+        made = self._types.class_name(type_text, frame.context(body))
+        if made and not candidates:
+            candidates = self._resolver.method("operator()", made, frame.context(body), len(call.arguments)).candidates
         self._steps(frame, body, call, candidates, depth)
+        if not (named or candidates or is_harmless_type(type_text) or is_read_here(body, call)):
+            self._found.lost(body, call, call.simple)
 
     def _passed_functions(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         """Functions of the tree that are passed as arguments may be called by whoever gets them, and so may those that
@@ -313,15 +315,8 @@ class Follower:
             text = body.text(span)
             for candidate in self._registries.stored(text, frame.steps[0].file if frame.steps else body.path):
                 self._pass(replace(frame, certain=False), body, call, candidate, depth)
-            if not _PURE_NAME.match(text) or text in body.locals or text in ("true", "false", "nullptr"):
-                continue
-            name = text.lstrip("& ")
-            simple = re.sub(r"<.*", "", name, flags=re.DOTALL).split("::")[-1].strip()
-            if (
-                simple in frame.parameter_names
-                or simple in body.locals
-                or simple not in self._index.names_of_kind("function")
-            ):
+            name = handed_name(text, frame, body, self._index.names_of_kind("function"))
+            if name is None:
                 continue
             for candidate in self._resolver.function(name, frame.context(body), None, kernel=False).candidates:
                 self._pass(frame, body, call, candidate, depth)
@@ -334,7 +329,12 @@ class Follower:
                 self._pass(frame, body, call, candidate, depth)
         if not leading:
             return
-        self._fits(frame, body, call, self._instances.entries(candidates, body, frame, call), depth)
+        entries = self._instances.entries(candidates, body, frame, call)
+        self._fits(frame, body, call, entries, depth)
+        seen = self._index.closure(frame.root) | {frame.root}
+        if not entries and seen.isdisjoint(c.path for c in candidates):
+            for candidate in candidates:  # of a class that another unit defines: what it is made of is not in sight
+                self._pass(replace(frame, certain=False), body, call, candidate, depth)
 
     def _named_steps(self, frame: Frame, body: Body, call: CallFact, named: Sequence[Named], depth: int) -> None:
         """Enters each function that a called variable can hold."""

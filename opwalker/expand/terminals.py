@@ -30,6 +30,11 @@ KERNEL_QUERIES = re.compile(
     r"GetSymbolAddress|FuncGetName|FuncGetModule|FuncGetParamInfo|KernelSetAttributeForDevice)\Z|cu(?:Func\w+|Occupancy\w+|Kernel\w+)\Z"
 )
 
+#: Words that stand before brackets as a function's name does.
+NO_FUNCTIONS = frozenset(
+    "static_cast reinterpret_cast const_cast dynamic_cast sizeof decltype bit_cast alignof noexcept typeid".split()
+)
+
 _TABLE: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "library",

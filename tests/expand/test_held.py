@@ -231,3 +231,30 @@ def test_a_specialisation_hides_no_template_of_a_header() -> None:
     body = "void h(float* x) { go<float>(x); kt<float><<<1, 1>>>(x); }"
     found = follow(tree({"a.cu": HEAD + text + body, "t.h": head}), "a.cu", "h")
     assert sorted((k.name, k.path) for site in found.launches for k in site.kernels) == [("k1", "a.cu"), ("kt", "t.h")]
+
+
+FUNCTOR = "struct GPU {};\ntemplate <typename D, int N> struct Apply { void operator()(const D& d, int* a); };\n"
+FOR_GPU = "template <int N> struct Apply<GPU, N> { void operator()(const GPU& d, int* a) { k1<<<1, 1>>>(a); } };\n"
+
+
+@pytest.mark.parametrize("local", ["auto f = Apply<GPU, 2>();", "auto f = Apply<GPU, 2>{};", "Apply<GPU, 2> f;"])
+def test_an_object_whose_class_another_unit_defines(local):
+    here = FUNCTOR + f"void h(int* a) {{ {local} f(GPU(), a); }}"
+    found = reach(here, **{"b.cu": HEAD + FUNCTOR + FOR_GPU})
+    assert [(k.name, site.certainty) for site in found.launches for k in site.kernels] == [("k1", "possible")]
+    assert kernels_of(FUNCTOR + FOR_GPU + f"void h(int* a) {{ {local} f(GPU(), a); }}") == ["k1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("void h(int* a) { auto f = made_elsewhere<int>(); f(a); }", ["made_elsewhere", "f"]),
+        ("void h(int* a) { ext::Runner f; f(a); }", ["f"]),
+        (FUNCTOR + "void h(int* a) { auto f = Apply<GPU, 2>(); f(GPU(), a); }", ["f"]),
+        ("void h(int* a) { auto f = [&](int n) { return n; }; f(1); }", []),
+        ("void h(int* a) { std::function<int(int)> f; f = [&](int n) { return n; }; f(1); }", []),
+        ("void h(int* a) { using f = float; int n = int(f(1)); }", []),
+    ],
+)
+def test_a_call_of_a_local_that_leads_nowhere_is_said(text, lost):
+    assert [name for name, *_ in reach(text).unfollowed] == lost
