@@ -159,8 +159,12 @@ def _calls(body: Body, leaf: int, wanted: set[str]) -> tuple[str, ...]:
             found.append((call.start, body.text(call.callee)))
     for launch in body.facts.launches:
         if block.start <= launch.start < block.end:
-            found.append((launch.start, body.text(launch.kernel)))
-    return tuple(dict.fromkeys(re.sub(r"<\s+", "<", text) for _, text in sorted(found)))[:6]
+            kernel = body.text(launch.kernel)
+            simple = re.sub(r"<.*|.*::", "", re.sub(r"<.*", "", kernel, flags=re.DOTALL)).strip("&() ")
+            # A kernel that the walk does not reach stands in a branch that is cut at compile time.
+            if simple in wanted or simple in body.locals or not simple.isidentifier():
+                found.append((launch.start, kernel))
+    return tuple(dict.fromkeys(re.sub(r"<\s+", "<", text) for _, text in sorted(found)))
 
 
 def _subject(branches: Branches, leaves: list[int]) -> str:

@@ -135,9 +135,35 @@ def _facts(body: Body, branches: Branches) -> Iterator[tuple[int, CheckFact]]:
 
 
 def _throwing(body: Body, branches: Branches, exit_: ExitFact) -> CheckFact:
-    texts = _STRINGS.findall(body.written(exit_.value)) if exit_.value is not None else []
     kind = f"throw {_thrown(body, exit_)}"
-    return _raising(body, branches, kind, " ".join(texts) or None, exit_.start, exit_.block)
+    return _raising(body, branches, kind, _thrown_message(body, exit_), exit_.start, exit_.block)
+
+
+def _thrown_message(body: Body, exit_: ExitFact) -> str | None:
+    """What is thrown with a text: its pieces, those that are joined to it by ``+`` one after the other."""
+    text = body.written(exit_.value).strip() if exit_.value is not None else ""
+    found = re.fullmatch(r"[\w:<>\s]*[({](.*)[)}]", text, re.DOTALL)
+    inside = found[1] if found else text
+    if not _STRINGS.search(inside):
+        return None
+    return ", ".join(piece.strip() for piece in _sum(inside)) or None
+
+
+def _sum(text: str) -> Iterator[str]:
+    """The parts of ``a + b + c`` on the outermost level."""
+    depth = begin = 0
+    quoted = False
+    for at, char in enumerate(text):
+        if char == '"' and text[at - 1 : at] != "\\":
+            quoted = not quoted
+        elif not quoted and char in "([{":
+            depth += 1
+        elif not quoted and char in ")]}":
+            depth -= 1
+        elif not quoted and char == "+" and depth == 0:
+            yield text[begin:at]
+            begin = at + 1
+    yield text[begin:]
 
 
 def _thrown(body: Body, exit_: ExitFact) -> str:

@@ -8,7 +8,7 @@ several definitions are not followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from opwalker.expand.bodies import Body
@@ -101,17 +101,25 @@ class DeviceReader:
         self._made[key] = None  # what calls itself is not followed
         own = self._own_of(candidate, root)
         reading = Reading(candidate, own.body, list(own.events), [], list(own.assembly))
-        for call, candidates in own.calls:
+        for call, named in own.calls:
+            candidates = _fitting(call, own.body, named)
             found = [inner for one in candidates if (inner := self._called(one, root, depth)) is not None]
             inner = found[0] if len(found) == 1 == len(candidates) else _alike(found) if found else None
             if inner is not None:
                 reading.calls.append((call, inner))
                 if inner.accessor:
-                    reading.events += _lifted(inner, call, own.body)
+                    reading.events += _lifted(inner, call, own.body, self._condition(inner.candidate, candidate))
         reading.events.sort(key=lambda event: event.start)
         reading.accessor = _is_accessor(reading)
         self._made[key] = reading
         return reading
+
+    def _condition(self, inner: Candidate, outer: Candidate) -> tuple[str, ...]:
+        """The preprocessor conditions that a function stands under and its caller does not."""
+        terms, around = (
+            self._workbench.index.facts(one.path).conditions[one.function.condition] for one in (inner, outer)
+        )
+        return tuple(term for term in terms if term not in around)
 
     def _own_of(self, candidate: Candidate, root: str) -> _Own:
         key = (*candidate.key, root)
@@ -152,6 +160,25 @@ class DeviceReader:
                 return ()
             found = self._unit.resolver.method(call.simple, owner, context, len(call.arguments))
         return found.candidates if len(found.candidates) <= _OVERLOADS and not found.loose else ()
+
+
+def _fitting(call: CallFact, body: Body, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """The overloads that take what a call passes, as far as the declared types of its arguments tell."""
+    left = candidates
+    for number, span in enumerate(call.arguments):
+        if len(left) < 2:
+            break
+        given = _bare_type(type_text(body, body.text(span), call.start))
+        fits = [
+            c for c in left
+            if number < len(c.function.parameters) and _bare_type(c.function.parameters[number].type) == given
+        ]  # fmt: skip
+        left = tuple(fits) if given and fits else left
+    return left
+
+
+def _bare_type(text: str) -> str:
+    return " ".join(re.sub(r"\b(?:const|volatile|__restrict__|__restrict)\b|[*&]|\[[^\]]*\]", " ", text).split())
 
 
 def _alike(readings: list[Reading]) -> Reading | None:
@@ -210,8 +237,9 @@ def _argument(text: str) -> str:
     return print_expression(expr)
 
 
-def _lifted(inner: Reading, call: CallFact, body: Body) -> Iterator[Event]:
-    """An accessor's events as those of its caller, in terms of what it passes."""
+def _lifted(inner: Reading, call: CallFact, body: Body, condition: tuple[str, ...]) -> Iterator[Event]:
+    """An accessor's events as those of its caller, in terms of what it passes; ``condition`` is what it alone stands
+    under. A value that it works out itself is not said."""
     given = {
         p.name: parse_expression(body.text(span))
         for p, span in zip(inner.candidate.function.parameters, call.arguments, strict=False)
@@ -234,15 +262,20 @@ def _lifted(inner: Reading, call: CallFact, body: Body) -> Iterator[Event]:
         yield replace(
             event,
             address=put(event.address, event),
-            value=put(event.value, event),
+            value=put(event.value, event) if _is_given(event.value, inner, given) else None,
             start=call.start + number,
             line=body.use_line(call.start),
             under=(*under_of(body, call.start), *event.under),
-            condition=tuple(dict.fromkeys((*body.condition_at(call.start), *event.condition))),
+            condition=tuple(dict.fromkeys((*body.condition_at(call.start), *condition, *event.condition))),
             spins=(spins and WAITS.search(event.kind) is not None) or event.spins,
             at=event.at or (inner.candidate.path, event.line),
             through=event.through or inner.name,
         )
+
+
+def _is_given(text: str | None, inner: Reading, given: Mapping[str, Expr]) -> bool:
+    """Whether a value is made of parameters alone, and none of the function's own variables."""
+    return not any(name in inner.body.locals and name not in given for name in words_in(text or ""))
 
 
 def words_in(text: str) -> set[str]:

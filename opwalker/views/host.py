@@ -59,6 +59,12 @@ def read_host(workbench: Workbench, candidate: Candidate, body: Body, parameters
     )
 
 
+#: What makes a tensor or memory of a size.
+_MADE = re.compile(
+    r"(?:[\w.]+(?:::|\.|->))*(?:new_)?(?:empty|zeros|ones|full|rand\w*)(?:_like|_strided|_permuted)?\s*\("
+)
+
+
 def body_facts(body: Body) -> dict[str, tuple]:
     """Sizes, strides, checks, guards, streams and contiguous calls of a body, as fields of ``Host``."""
     return {
@@ -83,6 +89,8 @@ def _sizes(body: Body, pattern: re.Pattern[str], unless: re.Pattern[str] | None)
         if not pattern.search(meant) or (unless is not None and unless.search(meant) and not _SIZE.search(meant)):
             continue
         value = _value(body, local)
+        if _MADE.match(value):
+            continue  # a tensor that is made with these sizes is none itself
         line = body.use_line(local.start)
         kind = local.type.replace("static ", "").strip()
         out.setdefault((local.name, line), SizeFact(local.name, value, kind, bool(_NARROW.match(kind)), line))

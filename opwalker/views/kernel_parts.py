@@ -75,6 +75,8 @@ def vectors_of(values: KernelValues) -> tuple[VectorFact, ...]:
         r"reinterpret_cast\s*<\s*((?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*?)\s*\*\s*(?:const\s*)?(?:__restrict__\s*)?>", full
     ):
         kind = " ".join(_QUALIFIER.sub(" ", match.group(1)).split())
+        if _is_register(body, full, match.end()):
+            continue
         size = values.types.size(kind, values.reader)
         if kind in ("void", "char", "unsigned char", "uint8_t", "int8_t") or (size is None and not _is_wide(kind)):
             continue
@@ -84,6 +86,16 @@ def vectors_of(values: KernelValues) -> tuple[VectorFact, ...]:
         constant = size.constant if size is not None else None
         out[VectorFact(kind, body.use_line(match.start()), text, constant)] = None
     return tuple(out)
+
+
+def _is_register(body: Body, text: str, at: int) -> bool:
+    """Whether what is cast is the address of a variable of the thread's own: no access to memory."""
+    found = re.match(r"\s*\(\s*(&?)\s*([A-Za-z_]\w*)\s*[)\[]", text[at : at + 80])
+    held = body.locals_at(found[2], at) if found else []
+    if not held or any("__shared__" in one.type for one in held):
+        return False
+    kind = held[-1].type
+    return bool(found[1] and "*" not in kind and "&" not in kind) or "[" in kind
 
 
 def _is_wide(kind: str) -> bool:

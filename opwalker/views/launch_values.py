@@ -65,13 +65,30 @@ def _named(found: Found, texts: str) -> tuple[NamedValue, ...]:
         word = words.pop(0)
         if word in found.kept and word not in out:
             value = Expr("braces", "", (parse_expression(found.kept[word]),))
-            out[word] = NamedValue(word, _shown(value), _case_facts(value))
+            facts = _case_facts(value)
+            out[word] = NamedValue(word, _shown(value) if facts else _shown(_certain(value)), facts)
             words += _NAME.findall(out[word].value)
     return tuple(out.values())
 
 
+def _certain(value: Expr) -> Expr:
+    """A value without the choices that are no choice: ``false ? 4 : 10`` is ``10``."""
+
+    def decided(node: Expr) -> Expr | None:
+        if node.kind != "ternary":
+            return None
+        words = said(node.parts[0]).split(" and ")
+        if "false" in words:
+            return _certain(node.parts[2])
+        return _certain(node.parts[1]) if words == ["true"] else None
+
+    return changed(value, decided)
+
+
 def _case_facts(value: Expr) -> tuple[CaseFact, ...]:
-    cases = _cases(value, ())
+    cases = [(tuple(u for u in under if u != "true"), one) for under, one in _cases(value, ()) if "false" not in under]
+    if cases and not cases[0][0]:
+        return ()
     return tuple(CaseFact(under, _shown(one)) for under, one in cases) if 1 < len(cases) <= MAX_CASES else ()
 
 

@@ -135,6 +135,23 @@ def test_a_switch() -> None:
     assert [(one.words, one.message) for one in found.fails] == [("x is of type Float, Half or BFloat16", '"type"')]
 
 
+def test_a_branch_that_is_cut_at_compile_time_is_no_choice() -> None:
+    head = """__global__ void soft(float* a) {}
+__global__ void hard(float* a) {}
+template <int KIND> void go(float* a) {
+  if constexpr (KIND == 0) { soft<<<1, 2>>>(a); } else if constexpr (KIND == 1) { hard<<<1, 2>>>(a); }
+}
+"""
+    assert walked("go<0>(a);", head).branches == ()
+
+
+def test_a_message_keeps_what_is_joined_to_it() -> None:
+    code = """switch (n) { case 2: k<float><<<1, 2>>>(a); break; case 4: k<half><<<1, 2>>>(a); break;
+      default: throw std::runtime_error("not " "for " + std::to_string(n) + ", sorry"); }"""
+    (fails,) = choice(code).fails
+    assert fails.message == '"not " "for ", std::to_string(n), ", sorry"'
+
+
 def test_a_chain_of_ifs() -> None:
     code = """if (n >= 90) { go<90>(a); }
     else if (n >= 80) { go<80>(a); }

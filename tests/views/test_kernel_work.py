@@ -245,3 +245,12 @@ def test_extents_that_differ_between_launches_are_not_said() -> None:
         said[extent] = [fact.says for fact in found.work]
     assert said["1"] == ["blockIdx.x tells blocks apart, n in all", "blockIdx.y tells blocks apart, 1 in all"]
     assert said["4"] == ["blockIdx.x tells blocks apart, n in all", "blockIdx.y tells blocks apart"]
+
+
+def test_a_variable_of_the_thread_is_no_wide_access() -> None:
+    body = (
+        "float4 held = *reinterpret_cast<const float4*>(out); float parts[4];\n"
+        "n = reinterpret_cast<float*>(&held)[0]; *reinterpret_cast<float2*>(parts) = float2();"
+    )
+    found = kernel("const float* out, int n", body)
+    assert [one.type for one in found.vectors] == ["float4"]

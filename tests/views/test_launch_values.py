@@ -180,3 +180,9 @@ def test_a_cooperative_launch() -> None:
 )
 def test_what_one_condition_fixes_is_left_out_of_others(code: str, conditions: tuple[str, ...]) -> None:
     assert launch(code, parameters="torch::Tensor& x, int n, int m, bool wide").conditions == conditions
+
+
+def test_a_choice_that_is_no_choice_is_not_told() -> None:
+    found = launch("constexpr bool wide_ = false; int w = 10; if (wide_) { w = n; } k<<<std::min(w, n), 1>>>(a);")
+    assert [(one.value, one.cases) for one in found.names if one.name == "w"] in ([], [("10", ())])
+    assert "n : 10" not in (found.grid_resolved or "")

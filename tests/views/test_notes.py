@@ -9,7 +9,7 @@ import pytest
 from opwalker.model.notes import Note, Statement, Statements, Table, Text
 from opwalker.views.entries import EntryView
 from opwalker.views.notes.note import note_of
-from opwalker.views.notes.words import marked, some
+from opwalker.views.notes.words import condition, marked, message, some
 from tests.trees import tree
 from tests.views.miniatures import SOURCE, walk_of
 
@@ -178,7 +178,7 @@ def test_sections_stand_in_reading_order(note: Note) -> None:
             "dispatch",
             ["The macro `SWITCH_TYPE` on `kind` binds `elem_t` to `float` or `uint16_t`.",
              "  There, `kind` is `rows.scalar_type()`.",
-             '  It raises unless `kind` is Float or Half: `"no such type: ", kind`.',
+             '  It raises unless `kind` is Float or Half: `"no such type: {kind}"`.',
              "`mini::store_kernel` is compiled in 2 instances.",
              "  `T` is `float` or `unsigned short`, from the macro `SWITCH_TYPE`.",
              "`<float>`"],
@@ -283,12 +283,47 @@ def test_a_file_is_told_in_reading_order() -> None:
         ("!force_one and world_ is 2", [], "`!force_one` and `world_` is 2"),
         ('mode is "a" or "b"', ["mode"], '`mode` is `"a"` or `"b"`'),
         ("of a block", ["a", "block"], "of a block"),
-        ("head % x", ["head", "x"], "`head` % `x`"),
+        ("head % x", ["head", "x"], "`head % x`"),
+        ("where (head / x) * n is more than 5", ["head", "x", "n"], "where `(head / x) * n` is more than 5"),
+        ("rot + off is at most 4", ["rot", "off"], "`rot + off` is at most 4"),
+        ("far.index() equals near.index()", ["far", "near"], "`far.index()` equals `near.index()`"),
+        ("all equals peer->count_", ["peer"], "all equals `peer->count_`"),
+        ("static_cast<size_t>(at) is less than 4", [], "`static_cast<size_t>(at)` is less than 4"),
+        ("dimension 1 of a is divisible by a block", ["a"], "dimension 1 of `a` is divisible by a block"),
         ("not found: `f`", [], "not found: `f`"),
     ],
 )
 def test_names_of_the_source_are_code(text: str, names: list[str], expected: str) -> None:
     assert plain(marked(text, names)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("d is divisible by vec_size", "`d` is divisible by `vec_size`"),
+        ("numColumns is at least kSplit and !wide", "`numColumns` is at least `kSplit` and `!wide`"),
+        ("x is of type Half or BFloat16", "`x` is of type Half or BFloat16"),
+        (
+            "(where key is given, key and rows are on the GPU)",
+            "(where `key` is given, `key` and `rows` are on the GPU)",
+        ),
+    ],
+)
+def test_a_condition_is_words_around_names(text: str, expected: str) -> None:
+    assert plain(condition(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"width must be a multiple of ", n', '`"width must be a multiple of {n}"`'),
+        ('"a (", x.dim(), ") and " "b"', '`"a ({x.dim()}) and b"`'),
+        ('"index " + std::to_string(v.size()) + " of, " + std::string(f(a, b))', '`"index {v.size()} of, {f(a, b)}"`'),
+        ("kMessage", '`"{kMessage}"`'),
+    ],
+)
+def test_a_message_is_one_text(text: str, expected: str) -> None:
+    assert plain(message(text)) == expected
 
 
 def test_many_values_are_counted() -> None:
@@ -328,3 +363,60 @@ def test_a_launch_whose_conditions_exclude_each_other_is_said_to_never_run() -> 
         "  It never runs: `world_ == 4` (:9) contradicts `world_ == 2` (:8).",
         "  It never runs: `world_ != 4` (:12) contradicts `world_ == 4` (:11).",
     ], said
+
+
+PICKED = """template <int M> __global__ void wide_kernel(float* p) {}
+__global__ void flat_kernel(float* p) {}
+using pick_t = void (*)(float*);
+#define PICK(M) if (m == M) return wide_kernel<M>;
+pick_t pick(int m) {
+  PICK(1);
+  PICK(2);
+  return nullptr;
+}
+torch::Tensor run(torch::Tensor& x, int64_t m, int64_t bits) {
+  auto made = torch::empty({x.size(0), 4}, x.options());
+  const auto rows = x.size(0);
+  auto chosen = pick(m);
+  chosen<<<1, 32>>>(x.data_ptr<float>());
+  auto kernel = wide_kernel<3>;
+  if (bits == 8) {
+    kernel = flat_kernel;
+  }
+  kernel<<<1, 32>>>(x.data_ptr<float>());
+  cudaMemcpyAsync(x.data_ptr(), x.data_ptr(), 4, cudaMemcpyDeviceToDevice, 0);
+  return made;
+}
+TORCH_LIBRARY(m, o) { o.def("run(Tensor! x, int!? m, int bits) -> Tensor"); o.impl("run", torch::kCUDA, &run); }
+"""
+
+
+@pytest.fixture(scope="module")
+def picked() -> Note:
+    return note_of(walk_of(PICKED, "m::run"), "cuda")
+
+
+@pytest.mark.parametrize(
+    ("part", "said", "unsaid"),
+    [
+        ("launch", "`wide_kernel<…>` by `<<<…>>>`.", "`wide_kernel<1>` by `<<<…>>>`."),
+        ("launch", "`flat_kernel` by `<<<…>>>`.", "`flat_kernel<3>` by `<<<…>>>`."),
+        ("launch", "  Grid: `1` block.", "  Grid: `1` blocks."),
+        ("launch", "Copies memory by `cudaMemcpyAsync`.", "Takes memory by `cudaMemcpyAsync`."),
+        ("shapes", "`rows` | `x.size(0)` | `const auto`", "`made` | `torch::empty({x.size(0), 4}, x.options())` | "),
+        (
+            "contract",
+            "Writes `x` in place: calls cannot be dropped or reordered.",
+            "`m` | `int?` | written | `int64_t` | ",
+        ),
+    ],
+)
+def test_what_would_mislead_is_not_said(picked: Note, part: str, said: str, unsaid: str) -> None:
+    found = section(picked, part)
+    assert said in found, found
+    assert unsaid not in found
+
+
+def test_what_the_schema_calls_written_and_cannot_be(picked: Note) -> None:
+    told = [one for one in section(picked, "contract") if one.startswith("The schema marks")]
+    assert told == ["The schema marks `m` as written too, yet `int` is passed by value: nothing can be written to it."]

@@ -239,3 +239,32 @@ def test_a_macro_with_several_definitions_is_told_with_each() -> None:
         ("ld.volatile.global.s32", "SAFE"),
         ("membar.gl", None),
     }
+
+
+OVERLOADS = """struct half; struct half2;
+__device__ __forceinline__ void add_one(half* to, half v) {
+  unsigned old = *(unsigned*)to;
+  old = atomicCAS((unsigned*)to, old, old + 1);
+}
+__device__ __forceinline__ void add_pair(half2* to, half2 v) {
+  unsigned old = *(unsigned*)to;
+  old = atomicCAS((unsigned*)to, old, old + 2);
+}
+#if __CUDA_ARCH__ < 700
+__device__ __forceinline__ void atomicAdd(half* to, half v) { add_one(to, v); }
+__device__ __forceinline__ void atomicAdd(half2* to, half2 v) { add_pair(to, v); }
+#endif
+__global__ void k(half2* out, half2 v) {
+  half2* here = out + threadIdx.x;
+  atomicAdd(here, v);
+}
+"""
+
+
+def test_an_overload_is_chosen_by_what_it_is_given() -> None:
+    points = EntryView(tree({"k.cu": OVERLOADS}), SOURCE).walk("k").synchronisation
+    assert [(one.through, one.value, one.condition) for one in points if one.through] == [
+        ("add_pair", None, "__CUDA_ARCH__ < 700"),
+    ]
+    (direct,) = [one for one in points if not one.through]
+    assert (direct.value, direct.condition) == ("v", None)

@@ -9,7 +9,7 @@ import re
 
 from opwalker.model.notes import Block, NoteSection, Statement, Statements
 from opwalker.model.walk import CheckFact, GuardFact, Host, Implementation
-from opwalker.views.notes.words import both, code, line, marked, sentence, statement
+from opwalker.views.notes.words import both, code, condition, line, marked, message, sentence, statement
 
 #: Where a check is told with a dispatch or a choice: ``(file, line, message)``.
 _Told = frozenset[tuple[str, int, str | None]]
@@ -43,12 +43,12 @@ def _check(host: Host, check: CheckFact) -> Statement:
     """What is demanded, where that counts, and what is said where it does not hold."""
     at = [line(host.file, check.line)]
     names = [one.name for one in host.parameters] + re.findall(r"[A-Za-z_]\w*(?![\w(])", check.condition)
-    where = (", where ", marked(both(check.under), names)) if check.under else ()
-    said = (", else ", code(check.message)) if check.message else ()
+    where = (", where ", condition(both(check.under), names)) if check.under else ()
+    said = (", else ", message(check.message)) if check.message else ()
     if check.words:
-        return statement("Requires that ", marked(check.words, names), *where, *said, ".", at=at)
+        return statement("Requires that ", condition(check.words, names), *where, *said, ".", at=at)
     if check.condition == "false":
-        return statement("Fails", *where, *((": ", code(check.message)) if check.message else ()), ".", at=at)
+        return statement("Fails", *where, *((": ", message(check.message)) if check.message else ()), ".", at=at)
     return statement("Requires ", code(check.condition), *where, *said, ".", at=at)
 
 

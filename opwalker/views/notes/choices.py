@@ -6,13 +6,14 @@ In: one implementation. Out: a section, None where nothing is chosen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
 from opwalker.model.axis import Axis, AxisOrigin
 from opwalker.model.notes import Block, Cell, NoteSection, Run, Statement, Statements, Table, Text
 from opwalker.model.walk import Branching, Dispatch, DispatchFailure, DispatchRow, Implementation, Launch, Span
-from opwalker.views.notes.words import an, both, code, codes, count, line, marked, some, statement
+from opwalker.views.notes.words import an, both, code, codes, condition, count, line, marked, message, some, statement
 
 #: More rows or instances than this are folded.
 _ROWS = 12
@@ -26,7 +27,8 @@ def dispatch_section(chosen: Implementation) -> NoteSection | None:
     names = [one.name for one in chosen.host.parameters] if chosen.host else []
     seen: set[tuple[object, ...]] = set()
     for use in chosen.dispatch:
-        key = (use.macro, use.on, use.axes, use.rows, use.fails)
+        rows = tuple((row.under, row.values) for row in use.rows)
+        key = (use.macro, use.on, use.axes, rows, tuple((one.words, one.message) for one in use.fails))
         if key in seen:
             said = statement(code(use.macro), " again, on the same.", at=[line(use.file, use.line)])
             blocks.append(Statements((said,)))
@@ -66,17 +68,26 @@ def _dispatch(use: Dispatch, names: Sequence[str]) -> Iterator[Block]:
 
 
 def _rows(rows: Sequence[DispatchRow], head: str, file: str | None, names: Sequence[str]) -> Table:
-    cells = tuple((Cell(marked(both(row.under) or "otherwise", names)), Cell(codes(row.values, ","))) for row in rows)
+    cells = tuple(
+        (Cell(condition(both(row.under) or "otherwise", names)), Cell(some(row.values, 6, ","))) for row in rows
+    )
     return Table(("Where", head), cells, f"{len(rows)} branches" if len(rows) > _ROWS else "")
 
 
 def _failures(fails: Sequence[DispatchFailure], names: Sequence[str]) -> list[Statement]:
     out = []
     for one in fails:
-        unless = (" unless ", marked(one.words, names)) if one.words else ()
-        said = (": ", code(one.message)) if one.message else ()
+        unless = (" unless ", condition(one.words, names)) if one.words else ()
+        said = _failing(one.message) if one.message else ()
         out.append(statement("It raises", *unless, *said, ".", at=[line(one.file, one.line)]))
     return out
+
+
+def _failing(text: str) -> tuple[str | Text, ...]:
+    """The message; a macro that only takes the name of what failed says no more than that."""
+    if re.fullmatch(r'"\w+"', text):
+        return (", naming ", code(text.strip('"')))
+    return (": ", message(text))
 
 
 def _branching(choice: Branching, names: Sequence[str]) -> Iterator[Block]:

@@ -54,7 +54,11 @@ def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
     for held in kernel.shared:
         size = (", as much as the launch gives",) if held.dynamic else ()
         if not held.dynamic and held.size:
-            size = (", ", code(held.size) if not held.size.isdigit() else held.size, " bytes")
+            size = (
+                ", ",
+                code(held.size) if not held.size.isdigit() else held.size,
+                " byte" if held.size == "1" else " bytes",
+            )
         yield statement(
             "Shared memory: ", code(f"{held.type} {held.name}"), *size, ".", at=[line(kernel.file, held.line)]
         )

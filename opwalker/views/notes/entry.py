@@ -6,11 +6,12 @@ says what it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from opwalker.model.notes import Block, Cell, Code, NoteSection, Statement, Statements, Table, Text
-from opwalker.model.walk import Implementation, Op, PythonRef, Span, Walk
-from opwalker.views.notes.words import cell, code, codes, count, line, say, statement
+from opwalker.model.walk import Argument, Implementation, Op, PythonRef, Span, Walk
+from opwalker.views.notes.words import cell, code, codes, count, line, of_kind, say, statement
 
 #: More callers than this are told apart: the calls of the op itself, and those further out.
 _CALLERS = 12
@@ -75,7 +76,7 @@ def contract_section(op: Op, chosen: Implementation | None) -> NoteSection:
                 (
                     Cell(code(argument.name)),
                     Cell(code(argument.type)),
-                    cell("written" if argument.mutated else "read"),
+                    cell("written" if argument.mutated and _is_written(argument) else "read"),
                     Cell(code(parameter.type)) if parameter else cell(""),
                     cell(_details(argument.optional, argument.default, argument.kwarg_only)),
                 )
@@ -86,7 +87,7 @@ def contract_section(op: Op, chosen: Implementation | None) -> NoteSection:
 
 def _contract(op: Op) -> list[Statement]:
     out = []
-    mutated = [argument.name for argument in op.arguments if argument.mutated]
+    mutated = [argument.name for argument in op.arguments if argument.mutated and _is_written(argument)]
     if op.arguments or op.schema:
         if mutated:
             out.append(statement("Writes ", codes(mutated), " in place: calls cannot be dropped or reordered."))
@@ -97,6 +98,15 @@ def _contract(op: Op) -> list[Statement]:
             out.append(statement("Returns ", kinds, "."))
         else:
             out.append(statement("Returns nothing" + (": results go there and nowhere else." if mutated else ".")))
+    for argument in op.arguments:
+        if argument.mutated and not _is_written(argument):
+            kind = argument.type.rstrip("?")
+            out.append(
+                statement(
+                    "The schema marks ", code(argument.name), " as written too, yet ", code(kind),
+                    " is passed by value: nothing can be written to it.",
+                )
+            )  # fmt: skip
     for one in op.defs:
         where = f" in the build for {', '.join(one.builds)}" if one.builds else ""
         under = (" under ", code(f"#if {one.condition}")) if one.condition else ()
@@ -112,6 +122,12 @@ def _contract(op: Op) -> list[Statement]:
     if not op.fake and op.kind == "torch_library" and not any((impl.key or "").startswith("Comp") for impl in op.impls):
         out.append(_no_fake(bool(mutated) and not op.returns))
     return out
+
+
+def _is_written(argument: Argument) -> bool:
+    """Whether what the schema marks as written can be: a number is passed by value."""
+    by_value = r"(?:int|float|bool|str|SymInt|ScalarType|Scalar|Device|Layout)\??\Z"
+    return not re.match(by_value, argument.type)
 
 
 def _no_fake(trivial: bool) -> Statement:
@@ -137,7 +153,7 @@ def summary(walk: Walk, chosen: Implementation | None) -> Text:
     parts: list[str] = []
     op = walk.op
     if op is not None:
-        mutated = [f"`{argument.name}`" for argument in op.arguments if argument.mutated]
+        mutated = [f"`{one.name}`" for one in op.arguments if one.mutated and _is_written(one)]
         parts.append(f"writes {_and(mutated)}" if mutated else "writes no argument")
     if chosen is not None:
         kernels = list(dict.fromkeys(launch.kernel for launch in chosen.launches))
@@ -145,9 +161,13 @@ def summary(walk: Walk, chosen: Implementation | None) -> Text:
             known = {(launch.kernel, one) for launch in chosen.launches for one in launch.instances}
             least = "" if all(launch.complete for launch in chosen.launches) else "at least "
             parts.append(f"launches {count(len(kernels), 'kernel')} ({least}{count(len(known), 'instance')})")
+        elif op is None and walk.ownership.resources:
+            kinds = list(dict.fromkeys(of_kind(one.kind) for one in walk.ownership.resources))
+            parts.append(f"acquires {_and(kinds)}")
         elif chosen.terminals:
-            ends = list(dict.fromkeys(f"`{end.name}`" for end in chosen.terminals))
-            parts.append(f"ends in {_and(ends[:3])}" + (" and others" if len(ends) > 3 else ""))
+            ends = list(dict.fromkeys(f"`{end.name}`" for end in chosen.terminals if end.kind != "host"))
+            others = " and others" if len(ends) > 3 else ""
+            parts.append(f"ends in {_and(ends[:3])}{others}" if ends else "no device work was found")
     if op is None and walk.outline and chosen is None:
         kinds: dict[str, int] = {}
         for item in walk.outline:

@@ -6,19 +6,28 @@ In: one implementation. Out: a section.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from opwalker.model.notes import Block, Cell, NoteSection, Run, Statement, Statements, Table, Text
 from opwalker.model.walk import CaseFact, Implementation, Launch, LaunchAttribute, NamedValue, Span, Terminal
+from opwalker.views.axes import split_arguments
 from opwalker.views.notes.launches import LaunchGroup, launch_groups
-from opwalker.views.notes.words import both, cell, code, codes, line, marked, say, statement
+from opwalker.views.notes.words import both, cell, code, codes, condition, line, marked, say, statement
 
 _ENDS = {
     "library": "Calls the library function ",
-    "memory": "Copies, sets or allocates memory by ",
     "torch": "Calls back into torch by ",
     "host": "No device work was found in ",
 }
+_MEMORY = (
+    (r"get|query|granularity", "Asks about memory by "),
+    (r"cpy|copy|batchasync", "Copies memory by "),
+    (r"set(?:d\d+)?(?:async)?\Z", "Sets memory by "),
+    (r"access|advise|prefetch", "Says how memory is used by "),
+    (r"free|release|unmap|destroy|delete|unregister", "Gives memory back by "),
+    (r"alloc|reserve|create|empty|zeros|ones|full|map|register", "Takes memory by "),
+)
 #: More launches than this in one table are folded.
 _ROWS = 8
 
@@ -57,7 +66,8 @@ def _launch(group: LaunchGroup, names: Sequence[str]) -> Iterator[Block]:
         at = list(dict.fromkeys(line(first.file, one.line) for one in first.under)) if not first.macros else []
         below.append(statement("It runs where ", _tested(first, names), ".", at=at))
     if first.macros:
-        below.append(statement("Written by the macro ", codes(first.macros), "."))
+        word = "macro" if len(first.macros) == 1 else "macros"
+        below.append(statement(f"Written by the {word} ", codes(first.macros), "."))
     reached = [step.function for step in first.path]
     if len(reached) > 1:
         below.append(statement("Reached through ", _arrows(reached), "."))
@@ -80,8 +90,9 @@ def _extent(
         return
     below = []
     for one in cases:
-        when = (" where ", marked(both(one.under), names)) if one.under else (" otherwise",)
+        when = (" where ", condition(both(one.under), names)) if one.under else (" otherwise",)
         below.append(statement(code(one.value), *when, "."))
+    unit = unit.removesuffix("s") if (resolved or written) == "1" else unit
     if resolved is None or resolved == written:
         yield statement(f"{word}: ", code(written), f" {unit}." if resolved else ".", below=below)
     else:
@@ -89,25 +100,28 @@ def _extent(
 
 
 def _named(fact: NamedValue, names: Sequence[str]) -> Statement:
+    if not fact.cases and " or " in fact.value:
+        passed = codes(fact.value.split(" or "), "or")
+        return statement("There, ", code(fact.name), " is what the call passes: ", passed, ", in the caller's names.")
     if not fact.cases:
         return statement("There, ", code(fact.name), " is ", code(fact.value), ".")
     parts: list[str | Text] = ["There, ", code(fact.name), " is "]
     for number, one in enumerate(fact.cases):
         parts += [", else " if number else "", code(one.value)]
         if one.under:
-            parts += [" where ", marked(both(one.under), names)]
+            parts += [" where ", condition(both(one.under), names)]
     return statement(*parts, ".")
 
 
 def _attribute(word: str, fact: LaunchAttribute, names: Sequence[str]) -> Statement:
     value = (" is ", code(fact.value)) if fact.value else ()
-    under = (", where ", marked(both(fact.under), names)) if fact.under else ()
+    under = (", where ", condition(both(fact.under), names)) if fact.under else ()
     return statement(word, code(fact.id), *value, *under, ".")
 
 
 def _tested(launch: Launch, names: Sequence[str]) -> Text:
     if launch.conditions:
-        return marked(both(launch.conditions), names)
+        return condition(both(launch.conditions), names)
     return codes([one.condition for one in launch.under])
 
 
@@ -145,11 +159,17 @@ def _spelt(group: LaunchGroup) -> str:
     """The kernel with its template arguments; those that differ between the launches of a group read ``…``."""
     kernel = group.first.kernel
     rows = [launch.template_arguments for launch in group.launches]
-    if not rows[0]:
+    if not rows[0] or group.instances == ("",):
         return kernel
     if len({len(row) for row in rows}) > 1:
         return f"{kernel}<…>"
-    columns = ("…" if len(set(column)) > 1 else column[0] for column in zip(*rows, strict=True))
+    found = [arguments for one in group.instances if len(arguments := split_arguments(one)) >= len(rows[0])]
+    compiled = [set(column) for column in zip(*found, strict=False)]
+    columns = []
+    for number, column in enumerate(zip(*rows, strict=True)):
+        # Written out for the first of several instances, an argument does not stand for the others.
+        first_of_many = number < len(compiled) and len(compiled[number]) > 1 and column[0] in compiled[number]
+        columns.append("…" if len(set(column)) > 1 or first_of_many else column[0])
     return f"{kernel}<{', '.join(columns)}>"
 
 
@@ -171,6 +191,13 @@ def _ends(ends: Sequence[Terminal]) -> list[Statement]:
     for end in ends:
         by_name.setdefault((end.kind, end.name), []).append(line(end.file, end.line))
     return [
-        statement(_ENDS.get(kind, f"Ends ({kind}) in "), code(name), ".", at=at[:4])
+        statement(
+            _memory(name) if kind == "memory" else _ENDS.get(kind, f"Ends ({kind}) in "), code(name), ".", at=at[:4]
+        )
         for (kind, name), at in by_name.items()
     ]
+
+
+def _memory(name: str) -> str:
+    """What a function of the memory interface does, by its name."""
+    return next((words for pattern, words in _MEMORY if re.search(pattern, name, re.IGNORECASE)), "Calls ")

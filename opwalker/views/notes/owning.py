@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from opwalker.model.notes import Block, NoteSection, Run, Statement, Statements
 from opwalker.model.owning import Holding
 from opwalker.model.walk import BoundaryFact, GlobalFact, Lifetime, Ownership, PlaceFact, Resource, Span, UseFact
-from opwalker.views.notes.words import an, both, code, count, line, listed, marked, sentence, statement
+from opwalker.views.notes.words import both, code, condition, count, line, listed, marked, of_kind, sentence, statement
 
 _WHERE = "in this file or class"
 #: More uses than this are named by their function alone, once each.
@@ -55,7 +55,7 @@ def _for_later(own: Ownership) -> Iterator[Block]:
 
 def _holding(one: Holding) -> Statement:
     """Who owns one thing between two calls, and who releases it."""
-    took = (code(one.function), f" acquires {_kind(one.kind)} (", code(one.text), ")")
+    took = (code(one.function), f" acquires {of_kind(one.kind)} (", code(one.text), ")")
     at = [line(one.file, one.line)]
     if one.kept_in:
         kept = (*took, " and keeps it in ", code(one.kept_in))
@@ -90,7 +90,7 @@ def _resource(one: Resource) -> Statement:
     held = (", held in ", code(one.holder)) if one.holder else ()
     below: list[Statement] = []
     for use in one.releases:
-        where = (", where ", marked(both(use.under), [one.holder])) if use.under else ()
+        where = (", where ", condition(both(use.under), [one.holder])) if use.under else ()
         below.append(statement("Released by ", code(use.text), *where, ".", at=[line(use.file, use.line)]))
     below += _ways_out(one)
     below += [_goes(text, one) for text in one.goes_to]
@@ -98,7 +98,7 @@ def _resource(one: Resource) -> Statement:
         word = "Released in " if one.named else "What is of its kind is released in "
         below.append(statement(word, *_by_function(one.elsewhere), ".", at=_at(one.elsewhere)))
     return statement(
-        f"Acquires {_kind(one.kind)}: ", code(one.text), *held, ", in ", code(one.function), ".",
+        f"Acquires {of_kind(one.kind)}: ", code(one.text), *held, ", in ", code(one.function), ".",
         at=[line(one.file, one.line)], below=below,
     )  # fmt: skip
 
@@ -179,13 +179,8 @@ def _boundary(one: BoundaryFact) -> Statement:
 def _beside(use: UseFact) -> Statement:
     verb, _, rest = use.text.partition(" ")
     kind, colon, text = rest.partition(": ")
-    said = (f"{verb} {_kind(kind)}: ", code(text)) if colon else (code(use.text),)
+    said = (f"{verb} {of_kind(kind)}: ", code(text)) if colon else (code(use.text),)
     return statement(code(use.function), " ", *said, ".", at=[line(use.file, use.line)])
-
-
-def _kind(kind: str) -> str:
-    """A kind of resource with its article; of memory there is no number."""
-    return kind if kind.endswith("memory") else f"{an(kind).lower()} {kind}"
 
 
 def _by_function(uses: Sequence[UseFact]) -> tuple:

@@ -32,13 +32,14 @@ def _point(point: SyncPoint) -> Statement:
     if point.function:
         parts += [", in ", code(point.function)]
     below = []
+    verb = _verb(point)
     if point.flag:
         held = (", the member ", code(point.member)) if point.member else ()
-        below.append(statement("The flag is ", code(point.flag), *held, "."))
+        below.append(statement("It works on " if verb else "The flag is ", code(point.flag), *held, "."))
     if point.value:
         name, equals, value = point.value.partition(" = ")
         stored = (code(name), ", which is ", code(value)) if equals and name.isidentifier() else (code(point.value),)
-        below.append(statement("It stores ", *stored, "."))
+        below.append(statement(f"It {verb or 'stores'} ", *stored, "."))
     if point.spins:
         below.append(statement("A loop waits here."))
     if point.under:
@@ -52,8 +53,34 @@ def _point(point: SyncPoint) -> Statement:
     return statement(*parts, ".", at=[line(point.file, point.line)], below=below)
 
 
+#: What an atomic operation does with its value.
+_VERBS = {
+    "add": "adds",
+    "inc": "counts up to",
+    "sub": "subtracts",
+    "dec": "counts down from",
+    "max": "keeps the greater of that and",
+    "min": "keeps the smaller of that and",
+    "and": "joins with and",
+    "or": "joins with or",
+    "xor": "joins with xor",
+    "exch": "stores",
+    "cas": "stores, where nothing else was stored before,",
+}
+
+
+def _verb(point: SyncPoint) -> str | None:
+    """What an atomic operation does with its value, as its words say; None for what is none."""
+    if point.kind not in ("atomic", "reduction"):
+        return None
+    found = re.search(r"\((\w+)\)", point.means or "")
+    return _VERBS.get(found[1], "combines it with") if found else "combines it with"
+
+
 def _touched(protects: str) -> list[str]:
-    """The names in ``before it: reads a, b; after it: writes c``."""
+    """The names in ``before it: reads a, b; after it: writes c``, and in ``a, b`` alone."""
+    if not re.search(r"\b(?:reads|writes) ", protects):
+        return protects.split(", ")
     found = re.findall(r"(?:reads|writes) (.+?)(?=, (?:reads|writes) |;|$)", protects)
     return [name for names in found for name in names.split(", ")]
 

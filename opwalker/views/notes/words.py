@@ -7,7 +7,7 @@ backquote of its own cannot break out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from opwalker.model.notes import Cell, Run, Statement, Text
 from opwalker.model.walk import Span
@@ -25,6 +25,16 @@ _OWN = frozenset(
     "a all an and any are as at block by each for from given has if in is last least less more most must no not of on"
     " one or other same stride than that the then thread to type where with".split()
 )
+_ARTICLES = frozenset(("a", "on", "at", "by", "in", "of"))
+#: Words of conditions: what ``notation/check_words.py`` writes around names of the source.
+_WORDS = _OWN | frozenset(
+    "also be both but contiguous counted CPU defined device differs different dimension dimensions divisible does"
+    " element elements empty equal equally equals even exactly false fewer first fits greater GPU have it its kind many"
+    " never none not null odd otherwise part power positive second shape shapes side size sizes strided there true"
+    " types undefined up Float Half BFloat16 Double Int Long Short Byte Char Bool UInt16 UInt32 UInt64 Float8 memory"
+    " number rest when where while with".split()
+)
+_CAST = rf"(?:static|reinterpret|const)_cast<[^<>]*>{_CALL}(?:(?:\.|->)\w+{_CALL})*"
 _PIECE = re.compile(r"`([^`]*)`|\*\*([^*]+)\*\*")
 
 
@@ -49,15 +59,54 @@ def code(text: str) -> Text:
 
 def marked(text: str, names: Iterable[str | None] = ()) -> Text:
     """A sentence of the walk with what it takes from the source as code: ``names``, and what cannot be a word."""
-    taken = {name for name in names if name and name not in _OWN and not name.isdigit()}
-    own = sorted(taken, key=lambda one: (-len(one), one))
-    known = [rf"(?<![\w.>:]){re.escape(name)}(?![\w(:])" for name in own]
+    taken = {name for name in names if name and not name.isdigit()}
+    own = sorted(taken - _OWN, key=lambda one: (-len(one), one))
+    known = "|".join([rf"!?(?<![\w.>:]){re.escape(name)}(?![\w(:])(?:(?:\.|->)\w+{_CALL}|->\w+)*" for name in own])
+    # A name that is also a word of ours stands where none of ours could: ``dimension 1 of a is``.
+    alone = [rf"(?<=\b(?:of|by|on) ){name}(?=,|\.|$| is | and | equals )" for name in sorted(taken & _ARTICLES)]
+    one = rf"(?:{known}|{_NAME})" if known else rf"(?:{_NAME})"
+    joined = rf"(?:\((?:[^()]|{_CALL})*\)\s[*/+%-]\s)?{one}(?:\s(?:\*|/|\+|%|<<|-)\s(?:{one}|\d+\b))*"
     runs: list[Run] = []
     at = 0
-    for found in re.finditer("|".join([r"`[^`]*`", r'"[^"]*"', *known, _NAME]), text):
+    for found in re.finditer("|".join([r"`[^`]*`", r'"[^"]*"', _CAST, *alone, joined]), text):
         runs += [Run(text[at : found.start()]), Run(found[0].strip("`"), "code")]
         at = found.end()
     return tuple(run for run in (*runs, Run(text[at:])) if run.text)
+
+
+def condition(text: str, names: Iterable[str | None] = ()) -> Text:
+    """A condition in words: all of it that is no word of such a sentence is taken from the source."""
+    return marked(text, [*names, *(word for word in re.findall(r"[A-Za-z_]\w*", text) if word not in _WORDS)])
+
+
+def message(text: str) -> Text:
+    """What is said where a check fails, as one text: ``"a ", n, " b"`` is ``"a {n} b"``."""
+    out: list[str] = []
+    for piece in _pieces(text):
+        strings = re.findall(r'"((?:[^"\\]|\\.)*)"', piece)
+        if strings and not re.sub(r'"(?:[^"\\]|\\.)*"|\s', "", piece):
+            out.append("".join(strings))
+        else:
+            made = re.fullmatch(r"(?:std::)?(?:to_string|string)\((.*)\)", piece.strip(), re.DOTALL)
+            out.append(f"{{{made[1] if made else piece.strip()}}}")
+    return code(f'"{"".join(out)}"')
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The parts of ``a, b + c`` on the outermost level."""
+    depth = begin = 0
+    quoted = False
+    for at, char in enumerate(text):
+        if char == '"' and text[at - 1 : at] != "\\":
+            quoted = not quoted
+        elif not quoted and char in "([{":
+            depth += 1
+        elif not quoted and char in ")]}":
+            depth -= 1
+        elif not quoted and char in ",+" and depth == 0:
+            yield text[begin:at]
+            begin = at + 1
+    yield text[begin:]
 
 
 def sentence(*parts: str | Text) -> Text:
@@ -107,6 +156,11 @@ def statement(*parts: str | Text, at: Iterable[Span | None] = (), below: Iterabl
 def an(word: str) -> str:
     """``A`` or ``An``, as it stands before a word at the start of a sentence."""
     return "An" if word[:1].lower() in "aeio" else "A"
+
+
+def of_kind(kind: str) -> str:
+    """A kind of resource with its article; of memory there is no number."""
+    return kind if kind.endswith("memory") else f"{an(kind).lower()} {kind}"
 
 
 def cell(text: str | Text, at: Span | None = None) -> Cell:
