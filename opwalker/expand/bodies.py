@@ -44,6 +44,9 @@ class Body:
         self.expanded = expanded
         self.facts = facts
         self._files = files
+        self._texts: dict[Span2, str] = {}
+        self._written: dict[Span2, str] = {}
+        self._around: dict[int, list[LambdaFact]] = {}
         #: Tells bodies apart for as long as a tree is read.
         self.key: tuple = (path, root, id(self))
         self._block_starts = [block.start for block in facts.blocks]
@@ -76,13 +79,23 @@ class Body:
 
         return read_accesses(self.expanded.text, self.facts.blocks)
 
+    def constexpr_at(self, offset: int) -> tuple[int, ...]:
+        """The branches of ``if constexpr`` around an offset, by number."""
+        return tuple(n for n, b in enumerate(self.constexpr_blocks) if b.start <= offset < b.end)
+
     def text(self, span: Span2) -> str:
         """The expanded text of a span."""
-        return " ".join(self.expanded.full[span[0] : span[1]].split())
+        found = self._texts.get(span)
+        if found is None:
+            found = self._texts[span] = " ".join(self.expanded.full[span[0] : span[1]].split())
+        return found
 
     def written(self, span: Span2) -> str:
         """A span as the source spells it."""
-        return " ".join(self.expanded.written(*span).split())
+        found = self._written.get(span)
+        if found is None:
+            found = self._written[span] = " ".join(self.expanded.written(*span).split())
+        return found
 
     def origin(self, offset: int) -> tuple[str, int]:
         """``(path, line)`` of where the text at an offset stands."""
@@ -174,8 +187,13 @@ class Body:
 
     def enclosing_lambdas(self, offset: int) -> list[LambdaFact]:
         """The lambdas around an offset, innermost first."""
-        found = [f for f in self.facts.lambdas if f.body[0] <= offset < f.body[1]]
-        return sorted(found, key=lambda f: f.body[1] - f.body[0])
+        if not self.facts.lambdas:
+            return []
+        found = self._around.get(offset)
+        if found is None:
+            held = [f for f in self.facts.lambdas if f.body[0] <= offset < f.body[1]]
+            found = self._around[offset] = sorted(held, key=lambda f: f.body[1] - f.body[0])
+        return found
 
 
 class Bodies:

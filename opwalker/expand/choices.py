@@ -39,6 +39,16 @@ class Choices:
 
     def environments(self, body: Body, frame: Frame, offset: int) -> Iterator[Environment]:
         """The environments of a place: one for each way in which the generic lambdas around it are called."""
+        if not any(is_generic(held) for held in body.enclosing_lambdas(offset)):
+            # One way: whether the place is compiled is the same wherever it stands between two branches.
+            key = ("one", body.key, body.constexpr_at(offset))
+            if key not in frame.memo:
+                frame.memo[key] = next(self._read(body, frame, offset), None)
+            held = frame.memo[key]
+            return iter(() if held is None else (replace(held, offset=offset, choices={}),))
+        return self._read(body, frame, offset)
+
+    def _read(self, body: Body, frame: Frame, offset: int) -> Iterator[Environment]:
         context = frame.context(body)
         for choices in self._choices(body, frame, offset, {}):
             environment = Environment(self._tools, context, body, frame, offset, choices)

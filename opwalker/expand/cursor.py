@@ -5,10 +5,18 @@ In: a text. Out: tokens and pieces of the text. What a piece means is not known 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from opwalker.expand.arithmetic import BINARY
 from opwalker.expand.terms import Unknown
 from opwalker.expand.tokens import Token, tokenize
 from opwalker.facts.cpp_brackets import match_angle
+
+
+@lru_cache(maxsize=8192)
+def _tokens(text: str) -> list[Token]:
+    """The tokens of an expression: the same few are read again for every instance."""
+    return tokenize(text)
 
 
 class Cursor:
@@ -16,7 +24,7 @@ class Cursor:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens: list[Token] = tokenize(text)
+        self._tokens: list[Token] = _tokens(text)
         self._at = 0
 
     def _stop(self) -> Unknown:

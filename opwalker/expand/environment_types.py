@@ -76,6 +76,9 @@ class TypeReading:
 
     def type(self, text: str) -> TypeTerm:
         """A type in canonical spelling."""
+        plain = builtin(text)
+        if plain is not None:
+            return TypeTerm(plain)
         self._deeper()
         text = _TEMPLATE.sub("::", " ".join(text.split()))
         mapped = cpp_type(text)

@@ -7,10 +7,10 @@ stopped it. Integer arithmetic is C++'s: division truncates, comparison gives bo
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 from opwalker.expand.arithmetic import BINARY, apply, cast, fold, promoted
 from opwalker.expand.cursor import Cursor
+from opwalker.expand.scope import Scope
 from opwalker.expand.terms import SIZES, ConstTerm, FunctionTerm, ListTerm, Term, TypeTerm, Unknown
 from opwalker.expand.tokens import Token
 from opwalker.facts.cpp_brackets import split_commas
@@ -31,50 +31,16 @@ _FOLDED_LEFT = re.compile(
     r"\A\s*(?:(?P<first>.+?)\s*(?:\|\||&&|[-+*&|^])\s*)?\.\.\.\s*(?P<op>\|\||&&|[-+*&|^])(?P<rest>.+)\Z", re.DOTALL
 )
 _MAX_DEPTH = 60
-
-
-class Scope(Protocol):
-    """What an expression's names mean."""
-
-    def name(self, text: str) -> Term:
-        """The term that a (qualified) name without template arguments means. Raises Unknown."""
-
-    def template(self, text: str, arguments: str, member: str | None) -> Term:
-        """The term that ``text<arguments>`` or ``text<arguments>::member`` means. Raises Unknown."""
-
-    def type(self, text: str) -> TypeTerm:
-        """A type. Raises Unknown."""
-
-    def type_of(self, text: str) -> TypeTerm:
-        """The type of an expression. Raises Unknown."""
-
-    def member(self, owner: TypeTerm, name: str) -> Term:
-        """A member of a type. Raises Unknown."""
-
-    def field(self, value: ListTerm, name: str) -> Term:
-        """A field of a constant aggregate. Raises Unknown."""
-
-    def call(self, text: str, template: str | None, arguments: list[str]) -> Term:
-        """A call of a constexpr function. Raises Unknown."""
-
-    def call_member(self, owner: TypeTerm, name: str, template: str | None, arguments: list[str]) -> Term:
-        """A call of a static constexpr member function. Raises Unknown."""
-
-    def count(self, pack: str) -> int:
-        """How many elements a parameter pack has. Raises Unknown."""
-
-    def spread(self, text: str) -> list[Scope]:
-        """For a pattern that names packs: a scope for each of their elements. Raises Unknown."""
-
-    def size(self, kind: str) -> int:
-        """The size of a canonical type in bytes. Raises Unknown."""
-
-    def alignment(self, kind: str) -> int:
-        """The alignment of a canonical type in bytes. Raises Unknown."""
+_WORDS = frozenset(("true", "false", "sizeof", "typename", "decltype", "alignof", "this", "nullptr"))
 
 
 def evaluate(text: str, scope: Scope) -> Term:
     """The value of a constant expression."""
+    simple = text.strip()
+    if simple.isidentifier() and simple not in _WORDS:
+        return scope.name(simple)
+    if simple.isdecimal() and (simple == "0" or simple[0] != "0"):
+        return ConstTerm(int(simple))
     return _Reader(text, scope).whole()
 
 

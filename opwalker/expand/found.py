@@ -23,6 +23,7 @@ class Found:
 
     def __init__(self) -> None:
         self._launches: dict[tuple, LaunchSite] = {}
+        self._kernels: dict[tuple, dict[KernelRef, None]] = {}
         self._terminals: dict[tuple, Terminal] = {}
         self._functions: dict[tuple[str, int], tuple] = {}
         self._gaps: dict[Gap, None] = {}
@@ -31,7 +32,7 @@ class Found:
 
     def result(self, again: frozenset[int]) -> Reach:
         """Everything that was found; ``again`` are the numbers of functions that more than one call enters."""
-        launches = tuple(self._launches.values())
+        launches = tuple(replace(site, kernels=tuple(self._kernels[k])) for k, site in self._launches.items())
         if self._cut is not None:
             launches = tuple(replace(site, kernels=_not_whole(site.kernels, self._cut)) for site in launches)
         return Reach(
@@ -90,12 +91,15 @@ class Found:
             tuple(sorted({(k.path, k.function.offset) for k in site.kernels})),
             site.steps[-1],
         )
+        self._kernels.setdefault(key, {}).update(dict.fromkeys(site.kernels))
         held = self._launches.get(key)
-        if held is not None:
-            sure = held if held.certainty == "matched" else site
-            copies = tuple(at for at in dict.fromkeys((*held.copies, site.at)) if at != sure.at)
-            site = replace(sure, kernels=tuple(dict.fromkeys((*held.kernels, *site.kernels))), copies=copies)
-        self._launches[key] = site
+        if held is None:
+            self._launches[key] = site
+            return
+        sure = held if held.certainty == "matched" else site
+        copies = tuple(at for at in dict.fromkeys((*held.copies, site.at)) if at != sure.at)
+        if sure is not held or copies != held.copies:
+            self._launches[key] = replace(sure, copies=copies)
 
 
 def _not_whole(kernels: tuple[KernelRef, ...], why: str) -> tuple[KernelRef, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
@@ -38,7 +39,12 @@ class Frame:
     caller: tuple[Frame, Body, CallFact] | None = None
     number: int = 0
 
-    @property
+    @cached_property
+    def memo(self) -> dict:
+        """What is worked out once for this frame."""
+        return {}
+
+    @cached_property
     def key(self) -> tuple:
         """What makes two visits of one function the same visit."""
         held = tuple(

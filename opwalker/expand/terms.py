@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 class Unknown(Exception):
@@ -168,6 +169,7 @@ _SUFFIX = {
 INTEGERS = frozenset(_SUFFIX) | {"bool", "char", "signed char", "unsigned char", "short", "unsigned short"}
 
 
+@lru_cache(maxsize=8192)
 def builtin(text: str) -> str | None:
     """The canonical spelling of a builtin, CUDA or torch scalar type; None for any other name."""
     words = " ".join(text.split())

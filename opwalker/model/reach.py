@@ -63,6 +63,10 @@ class KernelRef:
     origins: tuple[tuple[int, str, Origin], ...] = field(default=(), compare=False)
     never: tuple[tuple[str, Never], ...] = ()
 
+    def __hash__(self) -> int:
+        # What tells references apart in practice: hashing all of a function's facts costs more than comparing them.
+        return hash((self.path, self.function.offset, self.template_arguments, self.instances))
+
     @property
     def name(self) -> str:
         """The kernel's qualified name."""

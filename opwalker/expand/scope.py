@@ -1,0 +1,47 @@
+"""What an expression asks of the place it stands in: the protocol that ``Environment`` fulfils."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from opwalker.expand.terms import ListTerm, Term, TypeTerm
+
+
+class Scope(Protocol):
+    """What an expression's names mean."""
+
+    def name(self, text: str) -> Term:
+        """The term that a (qualified) name without template arguments means. Raises Unknown."""
+
+    def template(self, text: str, arguments: str, member: str | None) -> Term:
+        """The term that ``text<arguments>`` or ``text<arguments>::member`` means. Raises Unknown."""
+
+    def type(self, text: str) -> TypeTerm:
+        """A type. Raises Unknown."""
+
+    def type_of(self, text: str) -> TypeTerm:
+        """The type of an expression. Raises Unknown."""
+
+    def member(self, owner: TypeTerm, name: str) -> Term:
+        """A member of a type. Raises Unknown."""
+
+    def field(self, value: ListTerm, name: str) -> Term:
+        """A field of a constant aggregate. Raises Unknown."""
+
+    def call(self, text: str, template: str | None, arguments: list[str]) -> Term:
+        """A call of a constexpr function. Raises Unknown."""
+
+    def call_member(self, owner: TypeTerm, name: str, template: str | None, arguments: list[str]) -> Term:
+        """A call of a static constexpr member function. Raises Unknown."""
+
+    def count(self, pack: str) -> int:
+        """How many elements a parameter pack has. Raises Unknown."""
+
+    def spread(self, text: str) -> list[Scope]:
+        """For a pattern that names packs: a scope for each of their elements. Raises Unknown."""
+
+    def size(self, kind: str) -> int:
+        """The size of a canonical type in bytes. Raises Unknown."""
+
+    def alignment(self, kind: str) -> int:
+        """The alignment of a canonical type in bytes. Raises Unknown."""
