@@ -6,7 +6,6 @@ device after the other and wait for each other there; nothing waits on the host 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,8 +23,6 @@ class GpuRanks:
     """One collective op of loaded libraries; rank ``r`` is device ``r``."""
 
     def __init__(self, libraries: Sequence[str], names: Sequence[str]) -> None:
-        # A kernel that is loaded at its first launch may wait for a device on which another rank waits already.
-        os.environ["CUDA_MODULE_LOADING"] = "EAGER"
         self._one = GpuOp(libraries, names)
         self._space = getattr(torch.ops, self._one.op._schema.name.partition("::")[0])
         self._kept: list[torch.Tensor] = []  # what a communicator holds on to
