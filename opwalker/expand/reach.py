@@ -292,7 +292,8 @@ class Follower:
         """A call through a local: a lambda stands in this body and is read with it; a pointer is followed."""
         named = self._hosts.held_by(body, call.callee, frame)
         self._named_steps(frame, body, call, named, depth)
-        type_text = next((f.type for f in body.locals[call.simple]), "")
+        local = body.locals_at(call.simple, call.start)[-1]
+        type_text = local.type
         full = self._types.expanded_name(type_text, frame.context(body))
         if is_library_type(full):
             self._found.terminal(frame, body, call, "library", f"{full}::operator()")
@@ -300,7 +301,7 @@ class Follower:
         candidates: Sequence[Candidate] = ()
         if type_text.startswith("auto"):
             candidates = self._instances.members(body, frame, call)
-            type_text = self._types.of_expression(call.simple, body, frame) or ""
+            type_text = self._types.of_local(local, body, frame) or ""
         made = self._types.class_name(type_text, frame.context(body))
         if made and not candidates:
             candidates = self._resolver.method("operator()", made, frame.context(body), len(call.arguments)).candidates

@@ -9,6 +9,7 @@ from opwalker.expand.frames import Frame
 from opwalker.expand.operators import last_member, opening
 from opwalker.expand.resolve import Context, strip_arguments
 from opwalker.link.index import Index
+from opwalker.model.body import LocalFact
 
 _DECORATION = re.compile(
     r"\b(?:const|volatile|static|constexpr|typename|struct|class|thread_local|inline|extern|__restrict__)\b|[*&]"
@@ -71,15 +72,19 @@ class TypeReader:
             return None
         return self._of_name(text, body, frame, depth)
 
+    def of_local(self, local: LocalFact, body: Body, frame: Frame, depth: int = 0) -> str | None:
+        """The type of a local, as ``of_expression`` gives it: what is written, or that of its initialiser."""
+        type_text = self._bare(local.type)
+        if type_text not in ("auto", "") and not type_text.startswith("decltype"):
+            return type_text
+        value = body.text(local.value).lstrip("=: ") if local.value else ""
+        if value[:1] in "({" and value[-1:] in ")}":
+            value = value[1:-1]
+        return self.of_expression(value, body, frame, depth + 1)
+
     def _of_name(self, name: str, body: Body, frame: Frame, depth: int) -> str | None:
-        for local in reversed(body.locals.get(name, ())):
-            type_text = self._bare(local.type)
-            if type_text not in ("auto", "") and not type_text.startswith("decltype"):
-                return type_text
-            value = body.text(local.value).lstrip("=: ") if local.value else ""
-            if value[:1] in "({" and value[-1:] in ")}":
-                value = value[1:-1]
-            return self.of_expression(value, body, frame, depth + 1)
+        if body.locals.get(name):
+            return self.of_local(body.locals[name][-1], body, frame, depth)
         if frame.candidate is not None:
             for parameter in frame.candidate.function.parameters:
                 if parameter.name == name:

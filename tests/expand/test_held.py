@@ -245,6 +245,12 @@ def test_an_object_whose_class_another_unit_defines(local):
     assert kernels_of(FUNCTOR + FOR_GPU + f"void h(int* a) {{ {local} f(GPU(), a); }}") == ["k1"]
 
 
+def test_which_of_two_objects_of_a_name_is_called():
+    other = "template <int N> struct Other { void operator()(int* a) { k2<<<1, 1>>>(a); } };\n"
+    here = "void h(int* a, bool c) { if (c) { auto f = Apply<GPU, 2>(); f(GPU(), a); } else { auto f = Other<1>(); } }"
+    assert kernels_of(FUNCTOR + other + here, **{"b.cu": HEAD + FUNCTOR + FOR_GPU}) == ["k1"]
+
+
 @pytest.mark.parametrize(
     ("text", "lost"),
     [
