@@ -133,6 +133,8 @@ def _candidates(line: str) -> Iterator[tuple[int, int]]:
     """The places that may be shapes, left to right: a bracket that follows no name, with what joins it."""
     chain = _CHAIN.match(line, _label_end(line))
     if chain is not None and (" x " in chain.group() or "×" in chain.group()):
+        if re.match(r",\s*[x×]\s", line[chain.end() :]):
+            return  # a comma slipped in: how many dimensions are meant is anybody's guess
         yield chain.span()
     at = 0
     while at < len(line):

@@ -47,13 +47,22 @@ class Asked:
         if after is None or depth > _DEEPEST:
             return False
         if after.statement is not None:
+            if _only_checks(after.statement) and self.behind(routine, after.statement, depth + 1):
+                return True
             return self._asks(routine, after.statement) or (
                 after.statement.kind == "return" and self._above(routine, depth)
             )
         if after.function is not None:
             calls = [held for held in routine.walk() if any(_names(call, after.function) for call in held.calls)]
-            return bool(calls) and all(self.behind(routine, held, depth + 1) for held in calls)
+            return bool(calls) and all(self._behind_last(routine, held, calls, depth + 1) for held in calls)
         return self._above(routine, depth)
+
+    def _behind_last(self, routine: Routine, one: Statement, calls: Sequence[Statement], depth: int) -> bool:
+        """Whether what follows a call of a lambda asks, further calls of it in a row passed over."""
+        after = self._order(routine).get(id(one))
+        while after is not None and any(after.statement is held for held in calls):
+            one, after = after.statement, self._order(routine).get(id(after.statement))
+        return self.behind(routine, one, depth)
 
     def _above(self, routine: Routine, depth: int) -> bool:
         above = self._tree.callers(routine)
@@ -113,4 +122,14 @@ def _follow(statements: Sequence[Statement], after: _Next, out_of: _Next, found:
 
 
 def _names(call: CallText, name: str) -> bool:
-    return (call.name == name and call.receiver is None) or (call.receiver or "").split(".", 1)[0].strip() == name
+    """Whether a call is that of a local lambda, or is handed it."""
+    if (call.name == name and call.receiver is None) or (call.receiver or "").split(".", 1)[0].strip() == name:
+        return True
+    return any(argument.strip() == name for argument in call.arguments)
+
+
+def _only_checks(one: Statement) -> bool:
+    """Whether a statement checks something on the host: a framework's macro, which starts no work."""
+    return one.kind == "expression" and any(
+        re.fullmatch(r"(?:STD_)?TORCH_(?:INTERNAL_ASSERT|CHECK)\w*", call.simple) for call in one.calls
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from opwalker.model.statements import Statement
+from opwalker.model.statements import CallText, Statement
 
 GUARD = re.compile(
     r"(?:.*::)?(?:Optional)?(?:CUDA|HIP|Cuda|Device|Stream|MultiStream|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z"
@@ -33,10 +33,16 @@ def sets_device(one: Statement, named: Sequence[str] = ()) -> bool:
         return True
     if any("Guard" in (d.value or "") and is_guard(_made(d.value or ""), named) for d in one.declares):
         return True
-    return any(_SETS.match(call.name) for call in one.calls) or any(
-        call.simple in named or (call.simple == "emplace" and call.receiver and "guard" in call.receiver.lower())
-        for call in one.calls
-    )
+    if any(_SETS.match(call.name) or call.simple in named or _fills(call) for call in one.calls):
+        return True
+    # A guard that is filled in a branch outlives it: the branch leaves out what has no device.
+    inside = one.body if one.kind.startswith("if") else ()
+    return any(_fills(call) for held in inside for call in held.calls)
+
+
+def _fills(call: CallText) -> bool:
+    """Whether a call makes a guard in an object that was there before."""
+    return call.simple == "emplace" and bool(call.receiver) and "guard" in call.receiver.lower()
 
 
 def _made(value: str) -> str:

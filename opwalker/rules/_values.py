@@ -22,7 +22,7 @@ _NO_VALUE = frozenset(
 #: A tensor made of a list of sizes, and the size asked of it.
 _MADE = re.compile(r"=?\s*(?:[\w:]+::)?(?:empty|zeros|ones|full|rand|randn)\s*\(\s*\{([^{}]*)\}")
 _SIZE = re.compile(r"\w+(?:\.|->)size\((-?\d+)\)")
-_CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE|REQUIRE|assert)\w*\Z")
+_CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE|REQUIRE|assert|Check|Assert|Require|Enforce)\w*\Z")
 _LEAVES = frozenset(("return", "throw", "break", "continue"))
 _DEEPEST = 8
 _OPERATORS = {

@@ -70,6 +70,14 @@ __global__ void split(float* out, const float* in, int n) {
   __syncthreads();
   out[threadIdx.x] += tile[0];
 }
+template <typename Traits>
+__global__ void columns(float* out) {
+  constexpr int STEP = Traits::BLOCKS * 32;
+  for (int col = blockIdx.x * 32 + threadIdx.x % 32; col < Traits::COLS; col += STEP) {
+    __syncthreads();
+    out[col] = 0;
+  }
+}
 __global__ void ranks(float* out, int n) {
   if (threadIdx.x < 8) {
     int r = threadIdx.x;
@@ -87,11 +95,15 @@ __global__ void ranks(float* out, int n) {
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._threads import BARRIER, Threads
+
+_NAME = re.compile(r"(?<![\w.>])[A-Za-z_][\w:]*")
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*|k[A-Z]\w*")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -116,6 +128,9 @@ def _block(
                     )  # fmt: skip
         parted = cause
         if one.kind in ("if", "while", "for", "do", "switch") and threads.differ(one.text, one.line):
+            if one.kind == "for" and _fixed(routine, one, threads):
+                yield from _block(routine, one.body, threads, cause)
+                continue
             if one.kind == "if" and _matched(one, statements[number + 1 :]):
                 continue
             parted = Related(routine.file, one.line, f"`{one.text[:80]}` differs between threads")
@@ -123,6 +138,17 @@ def _block(
         yield from _block(routine, one.orelse, threads, parted)
         if one.kind == "if" and parted is not cause and cause is None and _leaves(one):
             cause = Related(routine.file, one.line, f"threads leave here by `{one.text[:80]}`")
+
+
+def _fixed(routine: Routine, one: Statement, threads: Threads) -> bool:
+    """Whether a loop's bound is a constant of the build: the threads may all go round equally often, as where it is a
+    multiple of the step."""
+    constants = {d.name for held in routine.walk() for d in held.declares if "constexpr" in d.type}
+    names = [found for found in _NAME.findall(one.text) if not threads.differ(found, one.line)]
+    return all(
+        "::" in name or name in constants or _CONSTANT.fullmatch(name) or name in (routine.template or "").split()
+        for name in names
+    )
 
 
 def _matched(one: Statement, rest: Sequence[Statement]) -> bool:

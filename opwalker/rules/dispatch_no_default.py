@@ -96,6 +96,15 @@ bool tried(torch::Tensor& y, int64_t d, cudaStream_t stream) {
   }
   return false;
 }
+void panics(torch::Tensor& y, int64_t d, cudaStream_t stream) {
+  if (d == 64) {
+    launch<64>(y, stream);
+  } else if (d == 128) {
+    launch<128>(y, stream);
+  } else {
+    host::Panic("no kernel for ", d);
+  }
+}
 void left(torch::Tensor& y, int64_t d, cudaStream_t stream) {
   if (d % 64 != 0) throw std::invalid_argument("a multiple of 64");
   if (d % 128 == 0) {
@@ -121,7 +130,7 @@ from opwalker.rules._launches import Point, points
 from opwalker.rules._values import checks_before, terms_of
 
 _FAILS = re.compile(
-    r"\w*(?:CHECK|ASSERT|ERROR|Error|THROW|throw|abort|exit|unreachable|UNREACHABLE|fail|Fail|FAIL|raise)\w*"
+    r"\w*(?:CHECK|ASSERT|ERROR|Error|THROW|throw|abort|exit|unreachable|UNREACHABLE|fail|Fail|FAIL|raise|[Pp]anic|PANIC|[Ff]atal|FATAL|RuntimeCheck)\w*"
 )
 _EQUAL = re.compile(r"==|\bis_same|\.has_value\(\)")
 

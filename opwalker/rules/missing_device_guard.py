@@ -27,6 +27,12 @@ void late(torch::Tensor& x) {
 extern "C" void pointers(float* x, cudaStream_t stream) {
   twice_kernel<<<1, 32, 0, stream>>>(x);  // flagged
 }
+void dropped(torch::Tensor& x, bool there) {
+  if (there) {
+    c10::cuda::CUDAGuard device_guard(x.device());
+  }
+  twice_kernel<<<1, 32, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>());  // flagged
+}
 void fourth(torch::Tensor& x) { pointers(x.data_ptr<float>(), at::cuda::getCurrentCUDAStream()); }
 TORCH_LIBRARY(kit, m) { m.def("thrice(Tensor! x) -> ()"); }
 TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("thrice", &thrice); }
@@ -54,6 +60,16 @@ void by_hand(torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
 }
 void raw(float* x, cudaStream_t stream) { twice_kernel<<<1, 32, 0, stream>>>(x); }
+template <bool kIsMeta>
+void optional(torch::Tensor& x) {
+  std::optional<c10::cuda::CUDAGuard> device_guard;
+  if (!kIsMeta) {
+    device_guard.emplace(x.device());
+  }
+  if (!kIsMeta) {
+    twice_kernel<<<1, 32, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>());
+  }
+}
 struct Hub {
   float* flags;
   cudaStream_t stream;

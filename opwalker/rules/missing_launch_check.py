@@ -15,6 +15,13 @@ void twice(torch::Tensor& x, cudaStream_t stream) {
 void as_hip_spells_it(float* x, hipStream_t stream) {
   hipLaunchKernelGGL((twice_kernel), dim3(1), dim3(32), 0, stream, x);  // flagged
 }
+void each(torch::Tensor& x, cudaStream_t stream) {
+  auto launch = [&](int blocks) {
+    twice_kernel<<<blocks, 32, 0, stream>>>(x.data_ptr<float>());  // flagged
+  };
+  for_each_width(launch);
+  TORCH_CHECK(x.dim() == 2, "rows and columns");
+}
 #define LAUNCH_TWICE(x) twice_kernel<<<1, 32, 0, stream>>>(x);  // flagged
 void thrice(float* x, cudaStream_t stream) {
   LAUNCH_TWICE(x)
@@ -63,6 +70,25 @@ void twice(torch::Tensor& x, cudaStream_t stream) {
   TORCH_CHECK(cudaGetLastError() == cudaSuccess);
 }
 void ask(const char* what) { TORCH_CHECK(cudaGetLastError() == cudaSuccess, what); }
+void each(torch::Tensor& x, int n, cudaStream_t stream) {
+  bool found = false;
+  auto launch = [&](auto width) {
+    found = true;
+    twice_kernel<<<width.value, 32, 0, stream>>>(x.data_ptr<float>());
+  };
+  auto of = [&](auto width) {
+    if (width.value == n) launch(width);
+  };
+  of(std::integral_constant<int, 1>());
+  of(std::integral_constant<int, 2>());
+  TORCH_CHECK(found, "no kernel");
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+void handed(torch::Tensor& x, cudaStream_t stream) {
+  auto launch = [&](int blocks) { twice_kernel<<<blocks, 32, 0, stream>>>(x.data_ptr<float>()); };
+  for_each_width(launch);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
 void inner(float* x, cudaStream_t stream) { twice_kernel<<<1, 32, 0, stream>>>(x); }
 void outer(torch::Tensor& x, cudaStream_t stream) {
   if (x.dim() == 2) {

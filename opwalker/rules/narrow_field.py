@@ -16,6 +16,7 @@ void fill(Args& p, const torch::Tensor& x) {
   p.batch_stride = x.stride(0);  // flagged
   const int64_t cols = x.size(1);
   p.cols = cols;  // flagged
+  TORCH_CHECK(x.dim() == 2 && x.size(0) > 0);
   p.x = x.data_ptr<float>();
 }
 void shape(Args& p, size_t rows, size_t cols) {
@@ -43,6 +44,11 @@ void fill(Args& p, const torch::Tensor& x) {
   p.cols = x.size(1);
   p.rows = static_cast<int>(x.dim());
 }
+#define CHECK_SHAPE(x, ...) TORCH_CHECK(x.sizes() == torch::IntArrayRef({__VA_ARGS__}))
+void again(Args& p, const torch::Tensor& x) {
+  p.cols = x.size(1) * 2;
+  CHECK_SHAPE(x, x.size(0), p.cols / 2);
+}
 void shape(Args& p, size_t rows, size_t cols) {
   p.rows = rows;
   p.cols = cols / rows;
@@ -63,7 +69,7 @@ import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import Routine
+from opwalker.model.statements import AssignText, Routine
 from opwalker.notation.cpp_expression import parse_expression
 from opwalker.rules._above import every_caller
 from opwalker.rules._ranges import is_bounded, sized_terms
@@ -92,6 +98,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     continue
                 if widths.of(parse_expression(assigned.value)) != 64:
                     continue
+                if _compared_later(routine, assigned):
+                    continue
                 parts = sized_terms(routine, assigned.value)
                 if parts and all(every_caller(tree, routine, one, lambda *given: _fits(tree, *given)) for one in parts):
                     continue
@@ -107,6 +115,18 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 def _fits(tree: CheckedTree, caller: Routine, given: str, line: int) -> bool:
     """Whether what a caller hands over is narrow already, or is checked there."""
     return Widths(tree, caller).of(parse_expression(given)) == 32 or is_bounded(caller, given, line)
+
+
+def _compared_later(routine: Routine, assigned: AssignText) -> bool:
+    """Whether a check behind the assignment compares what was kept with the tensor again."""
+    tensors = re.findall(r"(\w+)(?:\.|->)(?:size|stride|numel)\(", assigned.value)
+    later = (call for one in routine.walk() if one.line > assigned.line for call in one.calls if call.arguments)
+    return any(
+        assigned.target in call.arguments[0] and re.search(rf"\b{tensor}\b", call.arguments[0])
+        for call in later
+        if re.search(r"CHECK|ASSERT|[Cc]heck|[Aa]ssert", call.simple)
+        for tensor in tensors
+    )
 
 
 def _declared(tree: CheckedTree, routine: Routine, target: str) -> tuple[Related, ...]:

@@ -44,6 +44,8 @@ void tokens(torch::Tensor& x, cudaStream_t stream) {
     twice_kernel<<<num_tokens / 4, 32, 0, stream>>>(x.data_ptr<float>(), 1);
   }
   twice_kernel<<<132, 32, 0, stream>>>(x.data_ptr<float>(), 1);
+  RuntimeCheck(x.size(1) != 0, "no columns");
+  twice_kernel<<<x.size(1), 32, 0, stream>>>(x.data_ptr<float>(), 1);
   torch::Tensor y = torch::empty({4, num_tokens, 8}, x.options());
   twice_kernel<<<y.size(-2), 32, 0, stream>>>(y.data_ptr<float>(), 1);
 }

@@ -191,7 +191,7 @@ def _against(
 ) -> tuple[list[Contradiction], bool]:
     open_ended = any(dim in _ELLIPSIS or dim.endswith("...") for dim in dims)
     wrong: list[Contradiction] = []
-    same = False
+    same = miscounted = False
 
     def say(fact: DerivedFact, derived: str, reason: str) -> None:
         wrong.append(Contradiction(source.text, source.span, derived, reason, fact.file, fact.line))
@@ -200,13 +200,14 @@ def _against(
         if fact.how == "rank":
             allowed = [int(text) for text in fact.text.split(" or ")]
             if not open_ended and len(dims) not in allowed:
+                miscounted = True
                 say(fact, f"{fact.text} dimensions", f"{len(dims)} dimensions are documented, {fact.text} are demanded")
             same = same or (not open_ended and allowed == [len(dims)])
             continue
         place = _place(dims, fact.dimension or 0, open_ended)
         derived = f"dimension {fact.dimension} is {fact.text}"
         if place is None:
-            if not open_ended:
+            if not open_ended and not miscounted:
                 say(fact, derived, f"dimension {fact.dimension} of {len(dims)} documented ones is not there")
             continue
         documented = _normal(dims[place])

@@ -121,6 +121,8 @@ def test_the_habits_of_the_field(comment: str, alternatives: list[tuple[str, ...
         "// (4, 4)-swizzled",
         "// NOLINT(readability, performance)",
         "// H (no padding)",
+        "// batch x rows, x width",
+        "// batch x rows x heads, x round_up(width, 8)",
     ],
 )
 def test_what_is_no_shape(comment: str) -> None:

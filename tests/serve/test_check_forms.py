@@ -251,6 +251,17 @@ def test_a_project_has_settings(ask, source: Path, settings: str, expected: list
     assert _rules(json.loads(ask("--json")[1])) == expected
 
 
+def test_code_of_other_projects_is_checked_when_it_is_asked_for(ask, source: Path) -> None:
+    copied = source / "third_party"
+    (source / "csrc").rename(copied)
+    answer = json.loads(ask("--json")[1])
+    assert (answer["findings"], [note.split(" holds ")[0] for note in answer["notes"]]) == ([], ["third_party"])
+    asked = json.loads(ask("third_party", "--json")[1])
+    assert (sorted(_rules(asked)), asked["notes"]) == (["cuda-error-dropped", "missing-launch-check"], [])
+    (source / "opwalker.toml").write_text('own = ["third_party"]\n')
+    assert sorted(_rules(json.loads(ask("--json")[1]))) == ["cuda-error-dropped", "missing-launch-check"]
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

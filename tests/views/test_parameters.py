@@ -171,6 +171,12 @@ def test_agreement_with_the_documented_shape(code: str, shape: str, agrees: bool
     ("code", "shape", "reason"),
     [
         ("TORCH_CHECK(x.dim() == 3);", "[rows, width]", "2 dimensions are documented, 3 are demanded"),
+        # one dimension too few is said once
+        (
+            "TORCH_CHECK(x.dim() == 3); int depth = x.size(2);",
+            "[rows, width]",
+            "2 dimensions are documented, 3 are demanded",
+        ),
         ("int depth = x.size(2);", "[rows, width]", "dimension 2 of 2 documented ones is not there"),
         (
             "int width = x.size(0);",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opwalker import resources
@@ -24,6 +24,7 @@ from opwalker.views.check.run import findings_of, rule_info, run_rules
 from opwalker.views.check.settings import ProjectSettings, known_only, read_settings
 from opwalker.views.check.shapes import OpShapes
 from opwalker.views.check.tree import Tree
+from opwalker.views.check.vendored import vendored
 
 
 def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOptions) -> CheckResult:
@@ -34,10 +35,12 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         known_only(names, known, where)
     selected = select_rules([rule for rule, _ in rules], chosen, project)
     changes = changed_lines(session.root.path, chosen.changed_since) if chosen.changed_since else None
-    tree = tree_of(session, project.names)
+    others = vendored(session.known, project.own, chosen.paths)
+    foreign = frozenset(path for files in others.values() for path in files)
+    tree = tree_of(session, project.names, foreign)
     if changes is not None:
         tree = tree.narrowed(changes.keys())
-    found = run_rules(tree, selected, session.progress)
+    found = [one for one in run_rules(tree, selected, session.progress) if one.file not in foreign]
     wanted = [one for one in found if _within(one.file, chosen.paths) and not project.ignores(one.rule, one.file)]
     hidden = {"settings": sum(_within(one.file, chosen.paths) for one in found) - len(wanted)}
     # Of a change, the excuses count that stand beside findings or in what was changed.
@@ -45,7 +48,7 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
     files = [
         path
         for path in tree.files("cuda", "cpp", "python")
-        if _within(path, chosen.paths) and (changes is None or path in told)
+        if _within(path, chosen.paths) and (changes is None or path in told) and path not in foreign
     ]
     stays, hidden["excuses"], drafts = judge(wanted, files, session.text, known, {rule.id for rule in selected})
     stays = sorted([*stays, *findings_of(tree, _EXCUSES, drafts)], key=lambda one: (one.file, one.line, one.rule))
@@ -64,7 +67,7 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         counts=dict(sorted(Counter(one.rule for one in stays).items())),
         hidden={reason: number for reason, number in hidden.items() if number},
         rules=(*(rule_info(rule, pages[rule.id]) for rule in selected), rule_info(_EXCUSES, _EXCUSES_PAGE)),
-        notes=(tree.missing,) if tree.missing else (),
+        notes=(*((tree.missing,) if tree.missing else ()), *_said(others)),
     )
 
 
@@ -85,12 +88,19 @@ def _changed(one: Finding, changes: Changes) -> bool:
     return any(first <= end and line <= last for file, line, end in places for first, last in changes.get(file, ()))
 
 
-def tree_of(session, settings: Settings) -> Tree:
-    """The source of a session as rules see it."""
+def _said(others: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """What is not checked because it is somebody else's."""
+    for folder, files in sorted(others.items()):
+        many = f"{len(files)} file{'s' if len(files) != 1 else ''}"
+        yield f"{folder} holds another project's code, which is not checked ({many}); name it as a path to check it"
+
+
+def tree_of(session, settings: Settings, without: Collection[str] = frozenset()) -> Tree:
+    """The source of a session as rules see it; the functions of some files left out."""
     workbench = session.workbench
     digests = {path: row[3] for path, row in session.known.items()}
     kept = Kept(session.store.result, session.store.put_result, lambda path: digests.get(path, ""), session.about())
-    read = read_routines(workbench, kept, session.options.jobs or processors())
+    read = read_routines(workbench, kept, session.options.jobs or processors(), without)
     routines = reachable(read, session.text_in_key)
     languages: dict[str, list[str]] = {}
     for path, row in session.known.items():

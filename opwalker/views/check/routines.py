@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,12 +33,14 @@ class Kept:
     about: str
 
 
-def read_routines(workbench: Workbench, kept: Kept, jobs: int) -> tuple[Routine, ...]:
-    """The routines of every file that the build reads."""
+def read_routines(
+    workbench: Workbench, kept: Kept, jobs: int, without: Collection[str] = frozenset()
+) -> tuple[Routine, ...]:
+    """The routines of every file that the build reads, those of some files left out."""
     index = workbench.index
     out: dict[str, list[Routine]] = {}
     missing: list[tuple[str, str]] = []
-    for path in sorted(index.paths):
+    for path in sorted(set(index.paths).difference(without)):
         key = f"routines|{kept.about}|{_state(workbench, path, kept.digest)}"
         blob = kept.find(key)
         found = _decoded(blob) if blob is not None else None

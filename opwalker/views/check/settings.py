@@ -18,19 +18,20 @@ from opwalker.errors import InputError
 from opwalker.model.check import Settings
 from opwalker.views.check.requirements import least, least_torch
 
-_LISTS = ("select", "ignore", "extend-select", "launch-checks", "guards", "required-dtypes", "exclude")
+_LISTS = ("select", "ignore", "extend-select", "launch-checks", "guards", "required-dtypes", "exclude", "own")
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
     """``select`` and ``ignore`` as on the command line, which comes first; ``per_path`` are rules ignored below a path
-    pattern; ``exclude`` are path patterns without findings."""
+    pattern; ``exclude`` are path patterns without findings; ``own`` are folders that look like other projects' code."""
 
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     per_path: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     names: Settings = field(default_factory=Settings)
 
     def ignores(self, rule: str, file: str) -> bool:
@@ -105,6 +106,7 @@ def _read(table: Any, name: str) -> ProjectSettings:
         ignore=lists.get("ignore", ()),
         per_path=tuple(per_path),
         exclude=lists.get("exclude", ()),
+        own=lists.get("own", ()),
         names=Settings(
             launch_checks=lists.get("launch-checks", ()),
             guards=lists.get("guards", ()),

@@ -1,0 +1,47 @@
+"""Which folders of a source hold other projects' code."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.views.check.vendored import vendored
+
+OWN = "csrc/kernels.cu"
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"),
+    [
+        ("third_party/lib/a.cu", "third_party"),
+        ("csrc/3rdparty/lib/a.cu", "csrc/3rdparty"),
+        ("Third-Party/a.h", "Third-Party"),
+        ("csrc/vendor/lib/external/a.h", "csrc/vendor"),
+        ("csrc/cutlass/include/cutlass/gemm.h", "csrc/cutlass"),
+        # a library's name without a copy of the library, and names that only contain such a word
+        ("csrc/cutlass/gemm.cu", None),
+        ("csrc/cutlass_extensions/include/gemm.h", None),
+        ("csrc/external_kernels/a.cu", None),
+        ("include/cub/a.h", None),
+        ("third_party.cu", None),
+    ],
+)
+def test_folders_of_other_projects(path: str, folder: str | None) -> None:
+    assert vendored([path, OWN], (), ()) == ({folder: (path,)} if folder else {})
+
+
+def test_a_whole_library_is_other_code_with_its_examples() -> None:
+    paths = ["csrc/cutlass/include/cutlass/gemm.h", "csrc/cutlass/examples/basic.cu", OWN]
+    assert vendored(paths, (), ()) == {"csrc/cutlass": tuple(sorted(paths[:2]))}
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "left"),
+    [
+        (("vendor/ours",), (), {"vendor": ("vendor/lib/b.cu",)}),
+        ((), ("vendor/lib/b.cu",), {}),
+        ((), ("vendor",), {}),
+        ((), ("csrc",), {"vendor": ("vendor/lib/b.cu", "vendor/ours/a.cu")}),
+    ],
+)
+def test_what_a_project_calls_its_own_and_what_is_asked_for(own, asked, left) -> None:
+    assert vendored(["vendor/ours/a.cu", "vendor/lib/b.cu", OWN], own, asked) == left
