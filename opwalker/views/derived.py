@@ -196,7 +196,7 @@ def _against(
     def say(fact: DerivedFact, derived: str, reason: str) -> None:
         wrong.append(Contradiction(source.text, source.span, derived, reason, fact.file, fact.line))
 
-    for fact in facts:
+    for fact in sorted(facts, key=lambda one: one.how != "rank"):
         if fact.how == "rank":
             allowed = [int(text) for text in fact.text.split(" or ")]
             if not open_ended and len(dims) not in allowed:
