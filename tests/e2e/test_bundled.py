@@ -136,6 +136,9 @@ def test_checks_and_copies_of_a_host_function(ask: Ask) -> None:
         "condition": "offsets.scalar_type() == at::kLong",
         "message": '"offsets are 64 bits wide"',
         "line": 95,
+        "words": "offsets is of type Long",
+        "under": [],
+        "via": None,
     }
     assert [(c["tensor"], c["line"]) for c in host["contiguous_calls"]] == [("sums", 97)]
     assert [(s["value"], s["line"]) for s in host["streams"]] == [("at::cuda::getCurrentCUDAStream()", 103)]
