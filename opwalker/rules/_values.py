@@ -47,7 +47,7 @@ def terms_of(text: str, known: Mapping[str, str], depth: int = 0) -> set[str]:
             continue
         out.add(word)
         if head in known and depth < _DEEPEST:
-            size = _size_made(word, known[head])
+            size = size_made(word, known[head])
             if size is not None:
                 out |= terms_of(size, {k: v for k, v in known.items() if k != head}, depth + 1)
         if word == head and head in known and depth < _DEEPEST:
@@ -57,7 +57,7 @@ def terms_of(text: str, known: Mapping[str, str], depth: int = 0) -> set[str]:
     return out
 
 
-def _size_made(word: str, value: str) -> str | None:
+def size_made(word: str, value: str) -> str | None:
     """The size that ``word`` asks of a tensor, as its initialiser ``value`` gives it."""
     asked, made = _SIZE.fullmatch(word), _MADE.match(value)
     if asked is None or made is None:

@@ -63,12 +63,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import Routine
-from opwalker.rules._launches import Site, locals_of, points, sites
+from opwalker.model.check import CallSite, CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine, Statement
+from opwalker.rules._launches import Point, Site, locals_of, locals_of_point, points, sites
 from opwalker.rules._values import checks_before, extents, number_of, terms_of
+from opwalker.rules._zero import excludes_zero, zero_with
 
-_AT_LEAST_ONE = re.compile(r"\bmax\s*(?:<\s*\w+\s*>)?\s*\(")
+_SIZED = re.compile(r"(?:\.|->)(?:size|numel)\(")
+_LOAD = re.compile(r"(?i)token|row|batch|seq|\bm\Z|num_?el")
+_FIXED = re.compile(
+    r"(?i)weight|expert|head|vocab|hidden|layer|scale|zero|dim\Z|width|col(?:umn)?s?\Z|channel|feature|\A[kndh]\Z"
+)
+_DEEPEST = 4
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -80,9 +86,12 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             known = locals_of(site)
             axes = extents(site.grid, known)
             for axis in axes:
-                said = _may_be_zero(tree, routine, site, axis, known)
-                if said is None or said in told:
+                found = _may_be_zero(tree, routine, site, axis, known)
+                if found is None:
                     continue
+                if found[0] in told:
+                    break
+                said, way = found
                 told.add(said)
                 file, line = site.place(routine)
                 made = _declared(site) if site.macro is None else None
@@ -90,9 +99,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     file,
                     made or line,
                     f"the grid of {site.name} is made of {said}, which nothing checks for zero",
-                    (Related(routine.file, site.line, f"{site.name} is launched here"),),
+                    (*way, Related(routine.file, site.line, f"{site.name} is launched here")),
                     said,
                 )
+                break
 
 
 def _declared(site: Site) -> int | None:
@@ -104,55 +114,74 @@ def _declared(site: Site) -> int | None:
     return None
 
 
-def _may_be_zero(tree: CheckedTree, routine: Routine, site: Site, axis: str, known: Mapping[str, str]) -> str | None:
-    """The size that an axis is made of, where nothing is known of it; None where it cannot be zero, or is no size."""
-    if number_of(axis, known) is not None or _AT_LEAST_ONE.search(_opened(axis, known)):
+def _may_be_zero(
+    tree: CheckedTree, routine: Routine, site: Site, axis: str, known: Mapping[str, str]
+) -> tuple[str, tuple[Related, ...]] | None:
+    """The size that an axis is made of, where nothing is known of it, and the calls that it came in by; None where it
+    cannot be zero, or is no size."""
+    if number_of(axis, known) is not None:
         return None
-    terms = terms_of(axis, known)
-    sized = sorted(one for one in terms if re.search(r"(?:\.|->)(?:size|numel)\(", one))
-    if not sized:
-        return None
-    if _is_checked(terms, site.before, site.around):
-        return None
-    sites_above = tree.callers(routine)
-    if sites_above and all(_checked_above(one.caller, one.call.line) for one in sites_above):
-        return None
-    own = re.fullmatch(r"\w+", axis.strip())
-    return axis.strip() if own else sized[0]
+    terms = zero_with(axis, known)
+    parameters = {one.name for one in routine.parameters}
+    sizes = sorted((one for one in terms if _SIZED.search(one)), key=lambda one: ("size(0)" not in one, one))
+    for size in (*sizes, *sorted(terms & parameters)):
+        same = {one for one in terms if one == size or size in zero_with(one, known)}
+        way = _unchecked(tree, routine, site, same, known, 0)
+        if way is not None:
+            return axis.strip() if re.fullmatch(r"\w+", axis.strip()) else size, way
+    return None
 
 
-def _opened(axis: str, known: Mapping[str, str]) -> str:
-    plain = axis.strip()
-    return known.get(plain, plain) if re.fullmatch(r"\w+", plain) else plain
-
-
-def _is_checked(terms: set[str], before, around) -> bool:
-    tensors = {re.split(r"\.|->", one)[0] for one in terms if "." in one or "->" in one}
-    for condition, _, _ in checks_before(before, around):
-        asked = terms_of(condition, {})
-        if not _compares(condition):
+def _unchecked(
+    tree: CheckedTree, routine: Routine, point: Point | Site, terms: set[str], known: Mapping[str, str], depth: int
+) -> tuple[Related, ...] | None:
+    """The calls by which a size comes in that nobody checks; none where it is taken here, None where there is none."""
+    if any(excludes_zero(text, holds, terms, known) for text, holds, _ in checks_before(point.before, point.around)):
+        return None
+    if any(_raised(one, terms, known) for one in point.before):
+        return None
+    sizes = {one for one in terms if _SIZED.search(one)}
+    growing = {one for one in sizes if _grows(one, terms, known)}
+    terms = terms - (sizes - growing)
+    own = {one.name for one in routine.parameters} & {re.split(r"\.|->", one)[0] for one in terms}
+    sites_above = tree.callers(routine) if own and depth < _DEEPEST else ()
+    for site in sites_above:
+        passed, above, point_above = _passed(routine, site, terms)
+        if point_above is None:
             continue
-        if re.search(r"\bnumel\(\)\s*(?:==\s*0|>\s*0|<\s*1|!=\s*0)", condition):
-            return True  # an empty tensor of any name is dealt with: the extents of the others go with it
-        emptied = {f"{one}{dot}numel()" for one in tensors for dot in (".", "->")}
-        if asked & terms or asked & emptied:
-            return True
-    return False
+        way = _unchecked(tree, site.caller, point_above, passed, above, depth + 1)
+        if way is not None:
+            return (*way, Related(site.caller.file, site.call.line, f"called by {site.caller.name}"))
+    return () if growing and not sites_above else None
 
 
-def _compares(condition: str) -> bool:
-    """Whether a condition can keep a zero out: a comparison with a number, or the bare value."""
-    return bool(re.search(r"[<>=!]=?\s*\d|\d\s*[<>=!]=?|!\s*\w|\A[\w.()>-]+\Z|empty|numel", condition))
+def _grows(size: str, terms: set[str], known: Mapping[str, str]) -> bool:
+    """Whether a size comes with the load. Weights are never empty, nor is the last axis of a tensor; a variable that
+    is made of the size alone may say so (``num_heads``), or the opposite."""
+    called = [one for one in terms if {held for held in zero_with(one, known) if _SIZED.search(held)} == {size}]
+    if any(_FIXED.search(one) for one in (size, *called)):
+        return False
+    return "size(-1)" not in size or any(_LOAD.search(one) for one in called)
 
 
-def _checked_above(caller: Routine, line: int) -> bool:
-    """Whether a caller asks something about a size before a call."""
-    for point in points(caller.statements):
-        if any(call.line == line for call in point.statement.calls):
-            for condition, _, _ in checks_before(point.before, point.around):
-                if _compares(condition) and re.search(r"numel|size|num|==\s*0|>\s*0|empty", condition):
-                    return True
-    return False
+def _raised(one: Statement, terms: set[str], known: Mapping[str, str]) -> bool:
+    """``if (grid == 0) grid = 1;``"""
+    assigned = {assigned.target.strip() for held in one.body for assigned in held.assigns}
+    return one.kind == "if" and bool(assigned & terms) and excludes_zero(one.text, False, terms, known)
+
+
+def _passed(routine: Routine, site: CallSite, terms: set[str]) -> tuple[set[str], dict[str, str], Point | None]:
+    """What terms about a routine's parameters are at a call, with the locals in sight there, and where it stands."""
+    point = next((one for one in points(site.caller.statements) if site.call in one.statement.calls), None)
+    known = locals_of_point(point) if point is not None else {}
+    given = dict(zip((one.name for one in routine.parameters), site.call.arguments, strict=False))
+    out: set[str] = set()
+    for term in terms:
+        root = re.split(r"\.|->", term)[0]
+        if root in given:
+            argument = given[root].strip("&* ")
+            out |= zero_with(argument, known) if term == root else terms_of(argument + term[len(root) :], known)
+    return out, known, point
 
 
 RULE = Rule("zero-grid", "warning", _run)
