@@ -11,7 +11,7 @@ from opwalker.expand.arity import is_pack
 from opwalker.expand.deduction import Mismatch, argument, as_type
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.resolve import Context, visible
-from opwalker.expand.scalar_types import cpp_type
+from opwalker.expand.scalar_types import cpp_type, scalar_type_value
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import (
     ConstTerm,
@@ -140,6 +140,8 @@ class TemplateReading:
             return None if found is None else self._answer(found, simple, member)
         if base == "tuple_element" and len(parts) == 2:
             return self._tuple_element(parts)
+        if simple == "CppTypeToScalarType" and len(parts) == 1:
+            return self._scalar_type(parts, member)
         if not parts or (not scope and simple in self.tools.index.names_of_kind("class")):
             return None
         made = traits.made_type(simple, [parts[0][1].type(parts[0][0]).text]) if base in traits.TYPE_NAMES else None
@@ -151,6 +153,16 @@ class TemplateReading:
 
     def _is_class(self, simple: str) -> bool:
         return simple in self.tools.index.names_of_kind("class") or simple in self.tools.index.names_of_kind("alias")
+
+    @staticmethod
+    def _scalar_type(parts, member: str | None) -> Term | None:
+        """torch's enumerator for a type, or the class that holds it."""
+        value = scalar_type_value(parts[0][1].type(parts[0][0]).text)
+        if value is None:
+            return None
+        if member == "value":
+            return ConstTerm(value, "c10::ScalarType")
+        return TypeTerm(f"std::integral_constant<c10::ScalarType, (c10::ScalarType){value}>")
 
     @staticmethod
     def _printed_parts(parts) -> list[str]:

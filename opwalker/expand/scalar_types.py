@@ -61,6 +61,11 @@ def cpp_type(text: str) -> str | None:
     return CPP_TYPES.get(_BARE.get(name, name))
 
 
+def scalar_type_value(kind: str) -> int | None:
+    """The value of the enumerator that ``CppTypeToScalarType`` gives for a canonical type; None for other types."""
+    return next((VALUES[name] for name, made in CPP_TYPES.items() if made == kind), None)
+
+
 def enumerator_value(text: str) -> int | None:
     """The value of ``at::ScalarType::Half`` or ``torch::kHalf``; None for any other name."""
     match = _ENUMERATOR.match(text)

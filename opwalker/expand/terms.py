@@ -148,7 +148,13 @@ _VECTORS = frozenset(
     for count in (1, 2, 3, 4)
 )
 _C10 = frozenset(
-    "Half BFloat16 Float8_e4m3fn Float8_e5m2 Float8_e4m3fnuz Float8_e5m2fnuz Float8_e8m0fnu Float4_e2m1fn_x2".split()
+    "ScalarType Half BFloat16 Float8_e4m3fn Float8_e5m2 Float8_e4m3fnuz Float8_e5m2fnuz Float8_e8m0fnu "
+    "Float4_e2m1fn_x2".split()
+)
+#: CUTLASS's classes of numbers.
+_CUTLASS = frozenset(
+    "half_t bfloat16_t tfloat32_t float_e4m3_t float_e5m2_t float_e2m3_t float_e3m2_t float_e2m1_t float_ue4m3_t "
+    "float_ue8m0_t".split()
 )
 _TORCH = ("at", "c10", "torch", "torch::headeronly")
 
@@ -171,7 +177,7 @@ INTEGERS = frozenset(_SUFFIX) | {"bool", "char", "signed char", "unsigned char",
 
 @lru_cache(maxsize=8192)
 def builtin(text: str) -> str | None:
-    """The canonical spelling of a builtin, CUDA or torch scalar type; None for any other name."""
+    """The canonical spelling of a builtin, CUDA, torch or CUTLASS scalar type; None for any other name."""
     words = " ".join(text.split())
     bare = words.removeprefix("::")
     for prefix in ("std::", "cuda::std::"):
@@ -181,6 +187,8 @@ def builtin(text: str) -> str | None:
     if bare in _SELF or bare in _VECTORS:
         return bare
     scope, _, name = bare.rpartition("::")
+    if scope == "cutlass" and name in _CUTLASS:
+        return bare
     if name in _C10 and scope in _TORCH:
         return f"c10::{name}"
     return None

@@ -235,3 +235,23 @@ def test_the_template_head_of_the_build_decides(asked, wanted):
     )
     made = follow(tree({"a.cu": ("#undef R\n" if not asked else "") + text}, asked=asked), "a.cu", "h")
     assert [k.instances for site in made.launches for k in site.kernels] == [(wanted,)]
+
+
+#: Types of torch and CUTLASS, whose headers are not in the source.
+OUTSIDE = [
+    ("template <torch::headeronly::ScalarType S>", "torch::headeronly::CppTypeToScalarType<c10::Half>::value",
+     "(c10::ScalarType)5"),
+    ("template <at::ScalarType S>", "c10::CppTypeToScalarType<at::BFloat16>::value", "(c10::ScalarType)15"),
+    ("template <at::ScalarType S>", "at::ScalarType::Float", "(c10::ScalarType)6"),
+    ("template <typename T>", "cutlass::float_e4m3_t", "cutlass::float_e4m3_t"),
+    ("template <typename T>", "cutlass::half_t*", "cutlass::half_t*"),
+    ("template <at::ScalarType S>", "c10::CppTypeToScalarType<Mine>::value", None),
+    ("template <typename T>", "cutlass::Array<float, 4>", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "argument", "wanted"), OUTSIDE)
+def test_types_of_libraries_outside_the_source(head, argument, wanted):
+    text = f"struct Mine {{}};\n{head} __global__ void k(int* a) {{}}\nvoid h(int* a) {{ k<{argument}><<<1, 1>>>(a); }}\n"
+    made = [k for site in follow(tree({"a.cu": text}), "a.cu", "h").launches for k in site.kernels]
+    assert [(k.instances, k.incomplete is None) for k in made] == [((wanted,) if wanted else (), wanted is not None)]
