@@ -6,6 +6,7 @@ bound, and what its members are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from opwalker.expand.shapes import components, shape
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import ConstTerm, ListTerm, Term, TypeTerm, Unknown, join_arguments
 from opwalker.facts.cpp_brackets import split_commas
-from opwalker.model.cpp import ClassDef
+from opwalker.model.cpp import ClassDef, Variable
 
 #: Up to this depth what cannot be worked out is not tried again.
 _SHALLOW = 12
@@ -322,11 +323,30 @@ class ClassReading:
             return out
         wanted = self._scope_of(tuple(p for p in strip_arguments(qualifier).split("::") if p))
         entries = self.tools.index.entries(simple, ("variable",), lambda facts: facts.variables)
-        return [
-            (self.tools.expand(path, v.value, v.offset), self.elsewhere(path, v.scope))
-            for path, v in self._meant(entries, wanted)
-            if v.value
+        seen = self._meant(entries, wanted)
+        here = [
+            (self.tools.expand(path, v.value, v.offset), self.elsewhere(path, v.scope)) for path, v in seen if v.value
         ]
+        return here or [
+            (self.tools.expand(path, v.value, v.offset), self.under(Context(path, path, v.scope)))
+            for path, v in self._linked(entries, [v for _, v in seen])
+        ]
+
+    def _linked(self, entries, declared: Sequence[Variable]) -> list[tuple[str, Variable]]:
+        """The definitions in other units of variables that are only declared here (``extern F rows[];``)."""
+        scopes = {v.scope for v in declared if v.type.endswith("]") and "(anonymous namespace)" not in v.scope}
+        index = self.tools.index
+        out = []
+        for path, v in entries:
+            if not v.value or v.scope not in scopes or "static" in v.type:
+                continue
+            # A constant has internal linkage unless its unit declares it as well.
+            bare = [p for p, other in entries if other.scope == v.scope and not other.value]
+            declares = any(p in index.closure(path) for p in bare)
+            terms = index.facts(path).conditions[v.condition]
+            if (declares or not v.constant) and self.tools.resolver.holds(path, terms, v.offset) is not False:
+                out.append((path, v))
+        return out
 
     def field(self, value: ListTerm, name: str) -> Term:
         """A field of a constant aggregate."""

@@ -291,7 +291,7 @@ class NameLookup:
             return None
         outer = self._outer(qualifiers)
         found: dict[str, ConstTerm] = {}
-        for path in self.tools.index.store.paths_of(name, ("enumerator",)):
+        for path in self.tools.index.paths_of(name, ("enumerator",)):
             facts = self.tools.index.facts(path)
             for _, enum in self._seen((path, e) for e in facts.enums if any(m == name for m, _ in e.members)):
                 full = "::".join((*enum.scope, enum.name))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import InstanceReader, lambda_calls
-from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
+from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index
 from opwalker.model.body import LambdaFact, Span2
@@ -252,14 +252,21 @@ class KernelFinder:
         body = self._bodies.of(candidate, root)
         if not self._index.names_of_kind("kernel").isdisjoint(_WORD.findall(body.expanded.full)):
             return True
-        called = {w for span in body.facts.returns for w in re.findall(r"\w+", body.text(span))}
-        called &= self._index.names_of_kind("function")
-        for name in sorted(called):
+        returned = {w for span in body.facts.returns for w in _WORD.findall(body.text(span))}
+        if any(self._may_hold(name) for name in sorted(returned & self._index.names_of_kind("variable"))):
+            return True
+        for name in sorted(returned & self._index.names_of_kind("function")):
             for other in self._resolver.function(name, body.context, None, kernel=False).candidates:
                 near = other.path in self._index.closure(root)
                 if self._may_return(other, root if near else other.path):
                     return True
         return False
+
+    def _may_hold(self, name: str) -> bool:
+        """Whether a variable outside functions may be initialised with kernels: it names one, or a macro."""
+        names = self._index.names_of_kind("kernel") | self._index.names_of_kind("macro")
+        held = self._index.entries(name, ("variable",), lambda facts: facts.variables)
+        return any(not names.isdisjoint(_WORD.findall(variable.value or "")) for _, variable in held)
 
     def _root(self, candidate: Candidate, frame: Frame) -> str:
         return frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
@@ -271,20 +278,22 @@ class KernelFinder:
             return
         for environment in self._instances.environments(body, frame, offset):
             for value, scope in environment.tables(name):
-                for candidate, arguments in self._named_kernels(value, body, frame):
+                apart = scope.context.root != frame.root
+                context = scope.context if apart else frame.context(body)
+                for candidate, arguments in self._named_kernels(value, context):
                     made = self._instances.written(candidate, scope, arguments)
                     reason = made.reason or environment.doubt or frame.doubt
                     reference = KernelRef(candidate.path, candidate.function, arguments, True, made.texts, reason)
                     self._add(out, reference)
 
-    def _named_kernels(self, text: str, body: Body, frame: Frame) -> list[tuple[Candidate, tuple[str, ...]]]:
+    def _named_kernels(self, text: str, context: Context) -> list[tuple[Candidate, tuple[str, ...]]]:
         """The kernels that an initialiser names, with the template arguments written there."""
         kernel_names = self._index.names_of_kind("kernel")
         out = []
         for match in NAME.finditer(text):
             name = "".join(match.group().split())
             if name.split("::")[-1] in kernel_names:
-                found = self._resolver.function(name, frame.context(body), None, kernel=True).candidates
+                found = self._resolver.function(name, context, None, kernel=True).candidates
                 out += [(candidate, written_arguments(text, match.end())) for candidate in found]
         return out
 

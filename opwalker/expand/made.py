@@ -1,4 +1,5 @@
-"""Functions that macros make: a head before a body (``DEFINE_KERNEL(name) { … }``), or the whole definition.
+"""Declarations that macros make: a function's head before a body (``DEFINE_KERNEL(name) { … }``), or whole
+definitions of functions, classes, enumerations, aliases and variables.
 
 In: macro uses at namespace level, and includes of lists that are written for a macro of the file that includes them.
 Out: ``MadeFile`` per file, plain data that can be kept. A made head keeps the body's real place; a whole definition
@@ -11,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_letters, digits
+from typing import TypeVar
 
 from opwalker.expand.binding_blocks import RegistrationMacros
 from opwalker.expand.files import Files
@@ -20,13 +22,20 @@ from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_heads import parse_function, parse_parameters
 from opwalker.facts.cpp_scan import scan
 from opwalker.link.index import Index
-from opwalker.model.cpp import Function, Invocation, MacroEvent, Parameter
+from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, MacroEvent, Parameter, Variable
 from opwalker.model.source import SourceFile
 
+T = TypeVar("T", ClassDef, EnumDef, Alias, Variable)
 _EXPLICIT = re.compile(r"\btemplate\s+(?!<)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _APPLIED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _WHOLE = re.compile(r"\)\s*(?:const\s*|noexcept\s*|override\s*)*\{")
+#: What else a macro may declare: classes, aliases, constants, tables.
+_DECLARED = re.compile(
+    r"\b(?:struct|class|union|enum)\b[^;(){}]*\{|\]\s*=\s*\{|\bconstexpr\b[^;(){}]*[={]|\busing\s[\w\s#]+="
+    r"|\btypedef\b|\bextern\b"
+)
+_OTHERS = ("classes", "enums", "aliases", "variables")
 #: What the text of a macro ends with that writes a function's head.
 _HEAD_ENDS = tuple(")_>" + ascii_letters + digits)
 #: The name that an include goes by among the uses of macros.
@@ -37,11 +46,16 @@ MAX_TEXT = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class MadeFile:
-    """What macros make in a file: functions, and the ``(text, line)`` of whole definitions, in order."""
+    """What macros make in a file: functions and other declarations, and the ``(text, line)`` of whole definitions, in
+    order."""
 
     path: str
     functions: tuple[Function, ...]
     texts: tuple[tuple[str, int], ...] = ()
+    classes: tuple[ClassDef, ...] = ()
+    enums: tuple[EnumDef, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    variables: tuple[Variable, ...] = ()
 
 
 def read_made(
@@ -56,7 +70,7 @@ def read_made(
                 uses.setdefault(path, set()).add(name)
     lists = reader.lists()
     found = [reader.file(path, uses.get(path, set()), lists.get(path, ())) for path in sorted({*uses, *lists})]
-    return tuple(made for made in found if made.functions)
+    return tuple(made for made in found if made.functions or made.texts)
 
 
 class _Reader:
@@ -101,7 +115,7 @@ class _Reader:
     def _writes(self, body: str) -> bool:
         if self._instantiations:
             return _EXPLICIT.search(body) is not None
-        return "__global__" in body or _WHOLE.search(body) is not None
+        return "__global__" in body or _WHOLE.search(body) is not None or _DECLARED.search(body) is not None
 
     def _ask(self, name: str, known: dict[str, bool], holds: Callable[[MacroEvent], bool]) -> bool:
         """Whether ``holds`` says yes for a definition of a macro, or of one that its text uses."""
@@ -132,6 +146,7 @@ class _Reader:
         """What the uses of some macros make in one file, and the files included at ``lists``."""
         facts = self._index.facts(path)
         functions: list[Function] = []
+        others: dict[str, list] = {name: [] for name in _OTHERS}
         texts: list[tuple[str, int]] = []
         at = len(self._files.view(path).blanked.text)
         for use in (*(facts.invocations if facts else ()), *(self._inclusion(path, place) for place in lists)):
@@ -141,21 +156,25 @@ class _Reader:
                 continue
             if use.name == _INCLUDE:
                 text = self._preprocessor.span(path, use.offset, use.end, path).full
-            elif use.name in names and use.arguments is not None and self._is_wanted(use):
+            elif use.name in names and self._is_wanted(use):
                 text = self._expanded(path, use, use.end)
             else:
                 continue
-            if not (_WHOLE.search(text) or _EXPLICIT.search(text)) or at > MAX_TEXT:
+            if not (_WHOLE.search(text) or _EXPLICIT.search(text) or _DECLARED.search(text)) or at > MAX_TEXT:
                 continue
             # The use may end in a semicolon of its own; an instantiation needs one to be read.
-            made = scan(SourceFile(path, text + ";", "cuda", "")).functions
-            wanted = [f for f in made if ("explicit_instantiation" in f.flags if self._instantiations else f.body_end)]
-            functions += [self._moved(f, use, at + 1) for f in wanted]
+            made = scan(SourceFile(path, text + ";", "cuda", ""))
             if self._instantiations:
-                continue  # nothing of it is read again: it needs no place
+                # Nothing of it is read again: it needs no place.
+                explicit = [f for f in made.functions if "explicit_instantiation" in f.flags]
+                functions += [self._moved(f, use, at + 1) for f in explicit]
+                continue
+            functions += [self._moved(f, use, at + 1) for f in made.functions if f.body_end]
+            for name, held in others.items():
+                held += [_declared(one, use, at + 1) for one in getattr(made, name)]
             texts.append((text, use.line))
             at += 1 + len(text)
-        return MadeFile(path, tuple(functions), tuple(texts))
+        return MadeFile(path, tuple(functions), tuple(texts), **{name: tuple(held) for name, held in others.items()})
 
     def _inclusion(self, path: str, place: int) -> Invocation:
         """An include, as a use of what is included."""
@@ -218,6 +237,16 @@ class _Reader:
 def _gives_arguments(event: MacroEvent) -> bool:
     given = set(event.parameters or ())
     return any(match.group(1) in given for match in _APPLIED.finditer(event.body or ""))
+
+
+def _declared(entry: T, use: Invocation, by: int) -> T:
+    """A declaration of an expanded text, at its place behind the end of the file."""
+    body = {name: getattr(entry, name) + by for name in ("body_start", "body_end") if getattr(entry, name, 0)}
+    last = {"end_line": use.end_line} if hasattr(entry, "end_line") else {}
+    scope = (*use.scope, *entry.scope)
+    return replace(
+        entry, scope=scope, offset=entry.offset + by, line=use.line, condition=use.condition, **body, **last
+    )
 
 
 def _begins(text: str) -> int:

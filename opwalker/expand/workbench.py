@@ -145,6 +145,7 @@ class Workbench:
         ):
             self.files.extend(made.path, made.texts)
             index.add_functions(made.path, made.functions)
+            index.add_declarations(made.path, made.classes, made.enums, made.aliases, made.variables)
 
     def add_instantiations(self) -> None:
         """Enter explicit instantiations that macros make, once: a list of all kernels asks for them, and a call of a

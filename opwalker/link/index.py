@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from opwalker.model.cpp import CppFacts, Function, Parameter
+from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Parameter, Variable
 
 
 class FactStore(Protocol):
@@ -52,6 +52,7 @@ class Index:
         self._entries: dict[tuple[str, ...], list[tuple[str, object]]] = {}
         self._kind_names: dict[str, frozenset[str]] = {}
         self._made: dict[str, set[str]] = {}
+        self._declared: dict[tuple[str, str], set[str]] = {}
         self._made_kinds: dict[str, set[str]] = {}
         #: Gives the name that a macro stands for where it is used as a scope (``namespace NAME {``), or None.
         self.scope_name: Callable[[str, str, int], str | None] | None = None
@@ -97,6 +98,42 @@ class Index:
             self._kind_names[kind] = frozenset(self.store.names_of_kind(kind))
         return self._kind_names[kind]
 
+    def add_declarations(
+        self,
+        path: str,
+        classes: Sequence[ClassDef] = (),
+        enums: Sequence[EnumDef] = (),
+        aliases: Sequence[Alias] = (),
+        variables: Sequence[Variable] = (),
+    ) -> None:
+        """Enter what else the file's own facts do not show."""
+        facts = self.facts(path)
+        if facts is None:
+            return
+        self._facts[path] = replace(
+            facts,
+            classes=(*facts.classes, *classes),
+            enums=(*facts.enums, *enums),
+            aliases=(*facts.aliases, *aliases),
+            variables=(*facts.variables, *variables),
+        )
+        names = [("class", made.name) for made in classes]
+        names += [("enum", enum.name) for enum in enums]
+        names += [("enumerator", member) for enum in enums for member, _ in enum.members]
+        names += [("alias", alias.name) for alias in aliases if alias.kind != "namespace"]
+        names += [("namespace_alias", alias.name) for alias in aliases if alias.kind == "namespace"]
+        names += [("variable", variable.name) for variable in variables]
+        for kind, name in names:
+            if name:
+                self._kind_names[kind] = self.names_of_kind(kind) | {name}
+                self._declared.setdefault((name, kind), set()).add(path)
+        self._entries.clear()
+
+    def paths_of(self, name: str, kinds: Sequence[str]) -> list[str]:
+        """Files in which a name is one of ``kinds``, entered declarations included, sorted."""
+        made = [path for kind in kinds for path in self._declared.get((name, kind), ())]
+        return sorted({*self.store.paths_of(name, kinds), *made})
+
     def add_functions(self, path: str, functions: Sequence[Function]) -> None:
         """Enter functions that the file's own facts do not show, such as those whose head a macro makes."""
         facts = self.facts(path)
@@ -141,7 +178,7 @@ class Index:
         out = self._entries.get(key)
         if out is None:
             out = []
-            for path in self.store.paths_of(name, kinds):
+            for path in self.paths_of(name, kinds):
                 facts = self.facts(path)
                 if facts:
                     out += [(path, entry) for entry in read(facts) if entry.name == name]

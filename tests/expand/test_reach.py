@@ -390,3 +390,20 @@ def test_functions_that_an_included_list_writes(included: str, wanted: list[str]
     found = follow(tree({"a.cu": text, "list.inc": LIST, "other.inc": LIST.replace("int", "char")}), "a.cu", "h")
     made = [k.name + f"<{', '.join(k.template_arguments)}>" for s in found.launches for k in s.kernels]
     assert sorted(made) == wanted
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted"),
+    [("TABLE(4)", ["kn<1>", "kn<4>"]), ("TABLE(8)", ["kn<1>", "kn<8>"]), ("static TABLE(8)", [])],
+)
+def test_a_table_of_kernels_that_a_macro_writes_in_another_unit(table: str, wanted: list[str]) -> None:
+    files = {
+        "k.h": "template <int N> __global__ void kn(int* a) {}\nusing F = void (*)(int*);\n"
+        "#define DECLARED extern F rows[];\n#define TABLE(N) F rows[] = {kn<1>, kn<N>};\n",
+        "t.cu": f'#include "k.h"\n{table}\n',
+        "a.cu": '#include "k.h"\nDECLARED\nF pick(int n) { return rows[n]; }\n'
+        "void h(int* a, int n) { auto f = pick(n);\n f<<<1, 1>>>(a); }\n",
+    }
+    found = follow(tree(files), "a.cu", "h")
+    made = [k.name + f"<{', '.join(k.template_arguments)}>" for s in found.launches for k in s.kernels]
+    assert sorted(made) == wanted
