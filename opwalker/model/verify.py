@@ -32,7 +32,8 @@ class DocumentedShape:
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """One case. ``seed`` makes the same inputs again; times in microseconds, rates in 1e9 bytes a second."""
+    """One case. ``seed`` makes the same inputs again; times in microseconds, rates in 1e9 bytes a second. ``seconds``:
+    what the case took, with its inputs and what was compared."""
 
     op: str
     case: str
@@ -50,6 +51,7 @@ class VerifyResult:
     gb_per_s: float | None = None
     share_of_copy: float | None = None
     seed: int | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

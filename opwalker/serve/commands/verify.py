@@ -38,6 +38,9 @@ def verify(
     no_wrong: Annotated[bool, typer.Option("--no-wrong", help="Leave out the variants that must be refuted.")] = False,
     seed: Annotated[str | None, typer.Option("--seed", metavar="N", help="Make the inputs of an earlier run.")] = None,
     deadline: Annotated[str, typer.Option("--deadline", metavar="SECONDS", help="For one case.")] = "60",
+    limit: Annotated[
+        str | None, typer.Option("--limit", metavar="SECONDS", help="For all cases: what is left then is not run.")
+    ] = None,
 ) -> int:
     """Build and run the reference kernels, and say whether documented shapes, layouts and outputs hold."""
     one_of(device, DEVICES, "--device")
@@ -59,6 +62,7 @@ def verify(
         wrong=not no_wrong,
         seed=_whole(seed, "--seed") if seed is not None else int.from_bytes(os.urandom(3), "little"),
         deadline=float(_whole(deadline, "--deadline")),
+        limit=float(_whole(limit, "--limit")) if limit is not None else None,
         jobs=session.jobs or (os.cpu_count() or 1 if device == "cpu" else _ON_ONE_GPU),
     )
     try:

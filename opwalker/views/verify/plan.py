@@ -14,8 +14,8 @@ NAMESPACE = "opwalker_ref"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked for. ``device`` is ``cuda`` or ``cpu``; ``deadline`` in seconds for a case; ``libraries`` are
-    extensions whose own ops are run as well, those of ``namespace`` where one is given; ``wrong``: run the variants
+    """What is asked for. ``device`` is ``cuda`` or ``cpu``; ``deadline`` in seconds for a case, ``limit`` for all of
+    them; ``libraries`` are extensions whose own ops are run as well, those of ``namespace`` where one is given; ``wrong``: run the variants
     that must be refuted, too."""
 
     device: str = "cuda"
@@ -28,6 +28,7 @@ class Plan:
     wrong: bool = True
     seed: int = 0
     deadline: float = 60.0
+    limit: float | None = None
     jobs: int = 1
 
 

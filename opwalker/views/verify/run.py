@@ -6,7 +6,9 @@ In: the folder of reference kernels, what of it to run and how (``Plan``), and w
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -38,6 +40,7 @@ class Verification:
         self._plan = plan
         self._told = told
         self._emulated = plan.device == "cpu"
+        self._until = math.inf
         self._known: Mapping[str, Known] = {}
         self._built: Mapping[str, building.Built] = {}
         self.contracts = tuple(load(folder, op) for op in (plan.ops or ops_in(folder)))
@@ -53,6 +56,8 @@ class Verification:
         self._built = self._build(device)
         if device is None:
             return self._of_build()
+        if self._plan.limit is not None:
+            self._until = time.monotonic() + self._plan.limit
         work: list[Callable[[], list[VerifyResult] | WrongVariant]] = []
         for contract in self.contracts:
             work += self._work(contract)
@@ -175,14 +180,15 @@ class Verification:
         return results
 
     def _opcheck(self, contract: Contract, subject: Subject, trial: Trial) -> VerifyResult:
-        outcome = next(outcomes(subject, [trial], self._plan.deadline * 3))
+        outcome = next(outcomes(subject, [trial], self._plan.deadline * 3, self._until))
         return replace(_result(contract, trial, outcome, (), ()), case=_OPCHECK)
 
     def _outcomes(
         self, contract: Contract, subject: Subject, trials: Sequence[Trial]
     ) -> Iterator[tuple[Trial, Outcome]]:
         """Each trial with its outcome, as it comes."""
-        yield from zip(trials, outcomes(subject, trials, contract.deadline or self._plan.deadline), strict=False)
+        deadline = contract.deadline or self._plan.deadline
+        yield from zip(trials, outcomes(subject, trials, deadline, self._until), strict=False)
 
     def _watched(self, contract: Contract, variant: str | None) -> Outcome | None:
         """What a thread checker says of a collective op's protocol; None where the op has no program for it."""
@@ -241,9 +247,8 @@ class Verification:
                 if subject is None:
                     continue
                 first = [Trial(0, "", 0, "copy")] if copy is None else []
-                for trial, outcome in zip(
-                    [*first, *trials], outcomes(subject, [*first, *trials], self._plan.deadline), strict=False
-                ):
+                ran = outcomes(subject, [*first, *trials], self._plan.deadline, self._until)
+                for trial, outcome in zip([*first, *trials], ran, strict=False):
                     rate = outcome.bytes / outcome.time_us / 1e3 if outcome.time_us else None
                     if trial.kind == "copy":
                         copy = rate
@@ -306,4 +311,5 @@ def _result(
         tolerance=outcome.tolerance,
         kernels_launched=outcome.kernels,
         seed=trial.seed,
+        seconds=round(outcome.seconds, 3) if outcome.seconds > 0 else None,
     )

@@ -6,8 +6,10 @@ a new process. What a kernel does to its process costs one case.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from multiprocessing.context import BaseContext
@@ -16,6 +18,8 @@ from opwalker.views.verify.trial import Outcome, Subject, Trial, serve
 
 #: Seconds that a process may take to start: it imports torch and makes a CUDA context.
 STARTING = 180.0
+
+TOO_LATE = "the time for the whole run was over"
 
 
 @cache
@@ -28,25 +32,33 @@ def _context(emulated: bool) -> BaseContext:
     return context
 
 
-def outcomes(subject: Subject, trials: Sequence[Trial], deadline: float) -> Iterator[Outcome]:
-    """The outcome of each trial, in order, as it comes. ``deadline`` is in seconds for one trial. The caller may stop
-    early: then the process is ended."""
+def outcomes(
+    subject: Subject, trials: Sequence[Trial], deadline: float, until: float = math.inf
+) -> Iterator[Outcome]:
+    """The outcome of each trial, in order, as it comes. ``deadline`` is in seconds for one trial; what is not done at
+    ``until``, on the monotonic clock, is not run. The caller may stop early: then the process is ended."""
     context = _context(subject.emulated)
     process = connection = None
     try:
         for trial in trials:
+            if time.monotonic() >= until:
+                yield Outcome(not_run=TOO_LATE)
+                continue
             if process is None:
                 connection, theirs = context.Pipe()
                 process = context.Process(target=serve, args=(subject, theirs), daemon=True)
                 process.start()
                 theirs.close()
-                begun = _answer(process, connection, STARTING)
+                begun = _answer(process, connection, min(STARTING, max(0.0, until - time.monotonic())))
                 if begun is not None:
                     yield Outcome(not_run=begun.not_run or begun.reasons[0], ends=True)
                     process = _ended(process)
                     continue
             connection.send(trial)
-            outcome = _answer(process, connection, deadline)
+            left = until - time.monotonic()
+            outcome = _answer(process, connection, min(deadline, left))
+            if outcome.seconds < 0 and left < deadline and time.monotonic() >= until:
+                outcome = Outcome(not_run=TOO_LATE, seconds=-1.0)
             yield outcome
             if not process.is_alive() or outcome.seconds < 0 or outcome.ends:
                 process = _ended(process)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from opwalker.views.verify.calling import Called, CallFailed, DeviceFault, NotHere, Parameter
 from opwalker.views.verify.contract import Contract, load
-from opwalker.views.verify.trial import Outcome, Trial, answered
+from opwalker.views.verify.trial import Outcome, Subject, Trial, answered
+from opwalker.views.verify.workers import TOO_LATE, outcomes
 
 CONTRACT = """
 \"\"\"Doubled.\"\"\"
@@ -83,3 +85,10 @@ def test_a_call_that_fails(
 ) -> None:
     found = outcome(contract, Op(failure))
     assert (found.reasons, found.refused, found.not_run, found.ends) == (reasons, refused, not_run, ends)
+
+
+def test_what_comes_too_late_is_not_run(tmp_path: Path) -> None:
+    """No process is started for it, and nothing is confirmed."""
+    subject = Subject(str(tmp_path), "none", (), ())
+    late = list(outcomes(subject, [Trial(0, "float32", 1), Trial(1, "float32", 2)], 60, time.monotonic() - 1))
+    assert [one.not_run for one in late] == [TOO_LATE, TOO_LATE]
