@@ -76,9 +76,7 @@ def _wheels(session: Session, names: Sequence[str], machine: str) -> list[Path]:
     return fetch_wheels(*package, session.options.cache or cache_root(), session.progress, machine)
 
 
-def _read_all(
-    session: Session, files: Sequence[LibraryFile]
-) -> tuple[list[LibraryFacts], tuple[UnreadLibrary, ...]]:
+def _read_all(session: Session, files: Sequence[LibraryFile]) -> tuple[list[LibraryFacts], tuple[UnreadLibrary, ...]]:
     """The libraries, and those of a folder or a wheel that cannot be read. InputError for one that the user named, or
     where none is left."""
     libraries: list[LibraryFacts] = []

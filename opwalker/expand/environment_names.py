@@ -263,9 +263,7 @@ class NameLookup:
 
     def _ends_with(self, scope: tuple[str, ...], wanted: tuple[str, ...], outer: tuple[str, ...]) -> bool:
         """Whether qualifiers can mean a scope, as they are written or without the inline namespaces (``outer``)."""
-        return visible(scope)[-len(wanted) :] == wanted or (
-            bool(outer) and self._outer(scope)[-len(outer) :] == outer
-        )
+        return visible(scope)[-len(wanted) :] == wanted or (bool(outer) and self._outer(scope)[-len(outer) :] == outer)
 
     def _meant(self, entries, wanted: tuple[str, ...]):
         """Of entries of one simple name, those that qualifiers mean; without any, those in reach if there are any."""

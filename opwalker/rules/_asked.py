@@ -71,9 +71,7 @@ class Asked:
         )  # fmt: skip
 
     def _behind_call(self, caller: Routine, call: CallText, depth: int) -> bool:
-        holding = [
-            one for one in caller.walk() if any(c.line == call.line and c.name == call.name for c in one.calls)
-        ]
+        holding = [one for one in caller.walk() if any(c.line == call.line and c.name == call.name for c in one.calls)]
         return bool(holding) and all(self.behind(caller, one, depth) for one in holding)
 
     def _order(self, routine: Routine) -> dict[int, _Next]:

@@ -15,8 +15,8 @@ NAMESPACE = "opwalker_ref"
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is asked for. ``device`` is ``cuda`` or ``cpu``; ``deadline`` in seconds for a case, ``limit`` for all of
-    them; ``libraries`` are extensions whose own ops are run as well, those of ``namespace`` where one is given; ``wrong``: run the variants
-    that must be refuted, too."""
+    them; ``libraries`` are extensions whose own ops are run as well, those of ``namespace`` where one is given;
+    ``wrong``: run the variants that must be refuted, too."""
 
     device: str = "cuda"
     ops: tuple[str, ...] = ()

@@ -32,9 +32,7 @@ def _context(emulated: bool) -> BaseContext:
     return context
 
 
-def outcomes(
-    subject: Subject, trials: Sequence[Trial], deadline: float, until: float = math.inf
-) -> Iterator[Outcome]:
+def outcomes(subject: Subject, trials: Sequence[Trial], deadline: float, until: float = math.inf) -> Iterator[Outcome]:
     """The outcome of each trial, in order, as it comes. ``deadline`` is in seconds for one trial; what is not done at
     ``until``, on the monotonic clock, is not run. The caller may stop early: then the process is ended."""
     context = _context(subject.emulated)
