@@ -38,7 +38,7 @@ def _asked_at(tree: CheckedTree, site: CallSite, place: int, member: str, depth:
     made = set(stored(tree, caller, given, member)) if member else terms_of(given, known)
     for point in points(caller.statements):
         if call in point.statement.calls:
-            for condition, _, _ in checks_before(point.before, point.around):
+            for condition, _, _ in checks_before(point.before, point.around, point.statement):
                 if BOUNDS.search(condition) and terms_of(condition, {}) & made:
                     return True
     return asked_above(tree, caller, f"{given}.{member}" if member else given, depth + 1)
@@ -98,7 +98,7 @@ def _settled_at(
     passed = {term for at in places if at < len(given) for term in terms_of(given[at], known)}
     for point in points(site.caller.statements):
         if site.call in point.statement.calls:
-            checks = checks_before(point.before, point.around)
+            checks = checks_before(point.before, point.around, point.statement)
             if any(settles(condition, holds, passed) for condition, holds, _ in checks):
                 return True
     return settled_above(tree, site.caller, passed, settles, depth + 1)

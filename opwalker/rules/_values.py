@@ -66,9 +66,12 @@ def size_made(word: str, value: str) -> str | None:
     return sizes[axis] if -len(sizes) <= axis < len(sizes) else None
 
 
-def checks_before(before: Sequence[Statement], around: Sequence[Statement]) -> Iterator[tuple[str, bool, int]]:
-    """``(condition, holds, line)`` of what is known at a place: conditions of checks, conditions of the branches around
-    it, and the opposite of those that were left by an early return. ``holds`` is false for the latter."""
+def checks_before(
+    before: Sequence[Statement], around: Sequence[Statement], statement: Statement
+) -> Iterator[tuple[str, bool, int]]:
+    """``(condition, holds, line)`` of what is known at a statement: conditions of checks, conditions of the branches
+    around it, and the opposite of those that were left by an early return or whose other branch it stands in.
+    ``holds`` is false for the latter two."""
     for one in before:
         for call in one.calls:
             if _CHECK.match(call.simple) and call.receiver is None and call.arguments:
@@ -77,11 +80,9 @@ def checks_before(before: Sequence[Statement], around: Sequence[Statement]) -> I
             yield one.text, False, one.line
         if one.kind == "if" and any(call for held in one.body for call in held.calls if _CHECK.match(call.simple)):
             yield one.text, False, one.line
-    for number, one in enumerate(around):
+    for one, inside in zip(around, (*around[1:], statement), strict=False):
         if one.kind in ("if", "while", "for"):
-            inside = around[number + 1] if number + 1 < len(around) else None
-            if inside is None or inside not in one.orelse:
-                yield one.text, True, one.line
+            yield one.text, not any(inside is other for other in one.orelse), one.line
 
 
 def _leaves(body: Sequence[Statement]) -> bool:

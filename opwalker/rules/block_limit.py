@@ -84,7 +84,7 @@ def _said(tree: CheckedTree, routine: Routine, site: Site) -> tuple[str, tuple[R
         sized = [one for one in terms if re.search(r"(?:\.|->)(?:size|numel)\(", one)]
         if not sized or re.search(r"\bmin\b|\?|%|/|>>|&", opened):
             continue
-        conditions = [text for text, _, _ in checks_before(site.before, site.around)]
+        conditions = [text for text, _, _ in checks_before(site.before, site.around, site.statement)]
         if any(terms_of(text, {}) & terms and re.search(r"<|>|==", text) for text in conditions):
             continue
         return f"the block of {site.name} has {sorted(sized)[0]} threads, and nothing keeps that at 1024", ()

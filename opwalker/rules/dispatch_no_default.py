@@ -227,7 +227,7 @@ def _works(branch: Sequence[Statement]) -> bool:
 def _decided(point: Point, one: Statement) -> bool:
     """Whether an earlier check leaves no other value."""
     asked = terms_of(one.text, {})
-    checks = checks_before(point.before, point.around)
+    checks = checks_before(point.before, point.around, point.statement)
     return any(terms_of(text, {}) & asked and ("==" if holds else "!=") in text for text, holds, _ in checks)
 
 

@@ -109,7 +109,7 @@ def _is_open(tree: CheckedTree, routine: Routine, site: Site, extent: str, known
     opened = " ".join((extent, *(known.get(one, "") for one in sorted(terms))))
     if re.search(r"\bmin\b", opened):
         return False
-    if any(_limits(condition, terms) for condition, _, _ in checks_before(site.before, site.around)):
+    if any(_limits(condition, terms) for condition, _, _ in checks_before(site.before, site.around, site.statement)):
         return False
     return not settled_above(tree, routine, terms, lambda condition, _, passed: _limits(condition, passed))
 
@@ -125,7 +125,7 @@ def _limits(condition: str, terms: set[str]) -> bool:
 
 def _other_limit(site: Site, extent: str, known: Mapping[str, str], file: str) -> tuple[Related, ...]:
     terms = terms_of(extent, known)
-    for condition, _, line in checks_before(site.before, site.around):
+    for condition, _, line in checks_before(site.before, site.around, site.statement):
         if terms_of(condition, {}) & terms and re.search(r"INT_MAX|numeric_limits|2147483647", condition):
             return (Related(file, line, "this check uses the limit of x"),)
     return ()

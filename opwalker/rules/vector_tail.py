@@ -145,7 +145,7 @@ def _divides_above(tree: CheckedTree, routine: Routine, limit: str) -> bool:
         if len(arguments) <= places[0]:
             continue
         terms = terms_of(arguments[places[0]], locals_of_point(point))
-        for condition, _, _ in checks_before(point.before, point.around):
+        for condition, _, _ in checks_before(point.before, point.around, point.statement):
             if "%" in condition and terms_of(condition, {}) & terms:
                 return True
         if settled_above(tree, caller, terms, lambda text, _, held: "%" in text and bool(terms_of(text, {}) & held)):

@@ -17,6 +17,13 @@ void tokens(torch::Tensor& x, cudaStream_t stream) {
   int num_tokens = x.size(0);
   twice_kernel<<<num_tokens, 32, 0, stream>>>(x.data_ptr<float>(), 1);  // flagged
 }
+void few(torch::Tensor& x, cudaStream_t stream) {
+  if (x.size(0) < 8) {
+    twice_kernel<<<x.size(0), 32, 0, stream>>>(x.data_ptr<float>(), 1);  // flagged
+  } else {
+    twice_kernel<<<8, 32, 0, stream>>>(x.data_ptr<float>(), 1);
+  }
+}
 void made(torch::Tensor& x, cudaStream_t stream) {
   TORCH_CHECK(x.size(0) > 0, "empty");
   torch::Tensor y = torch::empty({x.size(0), x.size(1)}, x.options());
@@ -42,6 +49,12 @@ void tokens(torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<std::max(1, num_tokens), 32, 0, stream>>>(x.data_ptr<float>(), 1);
   if (num_tokens > 4) {
     twice_kernel<<<num_tokens / 4, 32, 0, stream>>>(x.data_ptr<float>(), 1);
+  }
+  int rows = x.size(1);
+  if (rows < 8) {
+    x.zero_();
+  } else {
+    twice_kernel<<<rows, 32, 0, stream>>>(x.data_ptr<float>(), 1);
   }
   twice_kernel<<<132, 32, 0, stream>>>(x.data_ptr<float>(), 1);
   RuntimeCheck(x.size(1) != 0, "no columns");
@@ -136,7 +149,8 @@ def _unchecked(
     tree: CheckedTree, routine: Routine, point: Point | Site, terms: set[str], known: Mapping[str, str], depth: int
 ) -> tuple[Related, ...] | None:
     """The calls by which a size comes in that nobody checks; none where it is taken here, None where there is none."""
-    if any(excludes_zero(text, holds, terms, known) for text, holds, _ in checks_before(point.before, point.around)):
+    checks = checks_before(point.before, point.around, point.statement)
+    if any(excludes_zero(text, holds, terms, known) for text, holds, _ in checks):
         return None
     if any(_raised(one, terms, known) for one in point.before):
         return None
