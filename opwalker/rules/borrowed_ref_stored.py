@@ -58,7 +58,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         borrowed.update({name: routine.line for name in parsed if name not in borrowed and re.fullmatch(r"\w+", name)})
         if not borrowed:
             continue
-        local = {d.name for one in routine.walk() for d in one.declares} | {p.name for p in routine.parameters}
+        local = {d.name for one in routine.walk() for d in one.declares if not d.static}
+        local |= {p.name for p in routine.parameters}
         counted = " ".join(
             call.text for one in routine.walk() for call in one.calls if "INCREF" in call.name or "NewRef" in call.name
         )
@@ -66,7 +67,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             for assigned in one.assigns:
                 value = assigned.value.strip()
                 target = re.split(r"\W", assigned.target.strip())[0]
-                outside = target not in local or "->" in assigned.target or target.startswith("g_")
+                outside = target not in local or "->" in assigned.target
                 if value in borrowed and outside and not re.search(rf"\b{re.escape(value)}\b", counted):
                     if _is_object(routine, value):
                         related = (Related(routine.file, borrowed[value], f"{value} is borrowed"),)

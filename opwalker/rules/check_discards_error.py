@@ -45,6 +45,8 @@ _READS = re.compile(
 _ASKS = re.compile(
     r"^[\s({;})]*(?:do\s*\{)?\s*(?:cuda|hip)(?:Get|PeekAt)LastError\s*\(\s*\)\s*;?\s*\}?[\s()};while0]*$"
 )
+_USED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_RUNTIME = re.compile(r"\b(?:cuda|hip|nccl|cublas)[A-Z]\w*\s*\(")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -67,18 +69,9 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 
 
 def _runtime_arguments(tree: CheckedTree) -> frozenset[str]:
-    """Macros whose text holds a runtime call somewhere in the source."""
-    found: set[str] = set()
-    for routine in tree.routines:
-        for one in routine.walk():
-            if one.macro is None and one.written and re.search(r"\b(?:cuda|hip|nccl|cublas)[A-Z]\w*\s*\(", one.written):
-                name = re.match(r"([A-Z_][A-Z0-9_]*)\s*\(", one.written)
-                if name:
-                    found.add(name[1])
-            elif one.macro is not None and not one.macro.known and re.match(r"\(?\s*void", one.text):
-                if re.search(r"\b(?:cuda|hip|nccl|cublas)[A-Z]\w*\s*\(", one.text):
-                    found.add(one.macro.name)
-    return frozenset(found)
+    """Macros that are given a runtime call somewhere in the source."""
+    written = (one.written for routine in tree.routines for one in routine.walk())
+    return frozenset(name[1] for text in written if (name := _USED.match(text)) and _RUNTIME.search(text))
 
 
 RULE = Rule("check-discards-error", "warning", _run)

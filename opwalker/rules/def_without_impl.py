@@ -46,6 +46,7 @@ missing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
@@ -102,8 +103,8 @@ def _missing(defined: str | None, impls: list[OpImpl]) -> str | None:
     names = sorted(names_of(wanted))
     if not names or len(names) > _MOST_NAMES:
         return None
-    for bits in range(1 << len(names)):
-        defines = {name: "1" for number, name in enumerate(names) if bits >> number & 1}
+    for chosen in itertools.product((False, True), repeat=len(names)):
+        defines = dict.fromkeys(itertools.compress(names, chosen), "1")
         absent = frozenset(names) - defines.keys()
         # A name that is compared with a number decides nothing here: such a condition is unknown, and stays out.
         if evaluate(there, defines, absent) and evaluate(held, defines, absent) is False:

@@ -53,11 +53,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         for one in routine.walk():
             for declared in one.declares:
                 value = declared.value or ""
-                if (
-                    not _NAMED.search(declared.name)
-                    or "stride(" in value
-                    or ("*" not in value and "size(" not in value)
-                ):
+                if not _NAMED.search(declared.name) or "stride(" in value:
                     continue
                 for tensor in dict.fromkeys(found[1] for found in _SIZE.finditer(value)):
                     if tensor in tensors and layout_line(routine, tensor) is None:

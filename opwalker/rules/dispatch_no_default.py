@@ -151,11 +151,9 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 by_name.setdefault(name, set()).add(arguments)
             if len(branches) < 2 or not any(len(found) > 1 for found in by_name.values()):
                 continue
-            if has_last and (_works(last) or not last):
-                if last:
-                    continue
             if (
-                _decided(point, one)
+                _works(last)
+                or _decided(point, one)
                 or _decided_above(tree, routine, one)
                 or _goes_on(routine, one, point.after, branches)
             ):
@@ -242,7 +240,7 @@ def _goes_on(routine: Routine, one: Statement, after: Sequence[Statement], branc
     returns = all(any(held.kind == "return" for first in branch for held in first.walk()) for branch in branches)
     if not returns:
         return False
-    return any(_works([held]) or held.kind == "return" for held in after)
+    return _works(after)
 
 
 RULE = Rule("dispatch-no-default", "warning", _run)

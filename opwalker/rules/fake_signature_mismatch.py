@@ -84,11 +84,11 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 def _difference(op: Op, fake: PythonFunction) -> str | None:
     """What differs, in words; None where the fake can be called as the op is."""
     parameters = list(fake.parameters)
-    if parameters and parameters[0] in ("self", "cls", "ctx"):
+    wanted = [argument.name for argument in op.arguments]
+    if parameters[:1] in (["self"], ["cls"], ["ctx"]) and parameters[0] not in wanted:
         parameters = parameters[1:]
     packs = [one for one in parameters if one.startswith("*")]
     plain = [one for one in parameters if not one.startswith("*")]
-    wanted = [argument.name for argument in op.arguments]
     if len(packs) == 2:
         return None
     optional = {name for name, _ in fake.defaults}

@@ -66,6 +66,7 @@ _WAITS = re.compile(
     r"accept|connect|select|poll|epoll_wait|sleep_for|sleep|usleep|futex)"
 )
 _OBJECT = re.compile(r"(?i)thread|cond|cv|future|barrier|semaphore|latch|stream|event|work|request")
+_PLAIN = ("cuda", "hip", "std::this_thread", "recv", "usleep")
 _DEVICE = re.compile(r"(?i)stream|event")
 _DEEPEST = 5
 
@@ -123,15 +124,9 @@ def _in_block(
             if _WAITS.fullmatch(call.name) and (call.receiver is None or _OBJECT.search(call.receiver)):
                 if call.arguments and _DEVICE.search(call.receiver or ""):
                     continue  # one stream is told to wait for another: the host goes on
-                if (
-                    call.receiver is not None
-                    or call.name.startswith(("cuda", "hip", "std::this_thread"))
-                    or "::" not in call.name
-                ):
-                    if call.receiver is not None or call.name.startswith(
-                        ("cuda", "hip", "std::this_thread", "recv", "usleep")
-                    ):
-                        return (Related(routine.file, call.line, f"waits here by {call.name}"),)
+                # Of plain functions, only those whose name can mean nothing else.
+                if call.receiver is not None or call.name.startswith(_PLAIN):
+                    return (Related(routine.file, call.line, f"waits here by {call.name}"),)
             for target in tree.targets(routine, call):
                 way = _blocks(tree, target, depth + 1, seen)
                 if way is not None:

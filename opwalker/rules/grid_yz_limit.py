@@ -77,7 +77,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     continue
                 told.add((line, axis))
                 file = routine.file
-                if site.macro is not None and not site.macro.known:
+                if site.macro is not None:
                     file, line = site.place(routine)
                 value = extent.strip()
                 yield Draft(

@@ -46,9 +46,9 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             continue
         known = [name.partition("::")[2] for name in defined if name.startswith(f"{space}::")]
         near = difflib.get_close_matches(short, known, n=1, cutoff=0.8)
-        hint = f"; {space}::{near[0]} is" if near else ""
-        related = ()
+        hint, related = "", ()
         if near:
+            hint = f"; {space}::{near[0]} is"
             at = defined[f"{space}::{near[0]}"].defs[0]
             related = (Related(at.file, at.line, f"{space}::{near[0]} is defined here"),)
         for impl in op.impls:

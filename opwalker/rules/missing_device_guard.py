@@ -92,7 +92,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.check import CallSite, CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
 from opwalker.rules._guards import sets_device
 from opwalker.rules._launches import Site, points, roots_first, sites
@@ -138,7 +138,7 @@ def _way_in(
             known[key] = ()
         elif depth < 8:
             for site in tree.callers(routine):
-                if not _guarded_call(tree, site.caller, site.call.line, site.call.name):
+                if not _guarded_call(tree, site):
                     above = _way_in(tree, site.caller, known, depth + 1)
                     if above is not None:
                         step = Related(site.caller.file, site.call.line, f"called by {site.caller.name}")
@@ -152,9 +152,9 @@ def _given_data(routine: Routine) -> bool:
     return any(not _NUMBER.fullmatch(one.type) for one in routine.parameters)
 
 
-def _guarded_call(tree: CheckedTree, caller: Routine, line: int, name: str) -> bool:
-    for point in points(caller.statements):
-        if any(call.line == line and call.name == name for call in point.statement.calls):
+def _guarded_call(tree: CheckedTree, site: CallSite) -> bool:
+    for point in points(site.caller.statements):
+        if site.call in point.statement.calls:
             if not any(sets_device(one, tree.settings.guards) for one in (*point.before, *point.around)):
                 return False
     return True

@@ -85,6 +85,7 @@ from opwalker.model.statements import Statement
 #: A condition that holds for one thread of a block.
 _ONE_THREAD = re.compile(r"\s*\(?\s*(?:threadIdx\s*\.\s*x|tid|thread_id|threadId|tidx)\s*==\s*0\s*\)?\s*\Z")
 _WAITS = re.compile(r"(?i)sync|barrier|bar_|wait|arrive|Reduce|Scan|Sort|commit|fence|elect")
+_LOOPS = ("for", "while", "do", "range for", "switch", "try")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -112,27 +113,24 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 )
 
 
+def _waits(one: Statement) -> bool:
+    """Whether a statement may part what stands before it from what follows."""
+    return one.kind == "asm" or any(_WAITS.search(call.name) for call in one.calls)
+
+
 def _race(
     statements: Sequence[Statement], name: str, written: Statement | None
 ) -> tuple[Statement, Statement] | Statement | None:
     """The write and the read that nothing parts; else the last write that no barrier has followed."""
     for one in statements:
-        if one.kind == "asm" or any(_WAITS.search(call.name) for call in one.calls):
+        if _waits(one) or (one.kind in _LOOPS and any(_waits(part) for part in one.walk())):
             written = None
             continue
-        if one.kind in ("for", "while", "do", "range for", "switch", "try"):
-            if any(_WAITS.search(c.name) or s.kind == "asm" for s in one.walk() for c in (s.calls or ())):
-                written = None
-                continue
         if written is not None and any(_other(text, name, written) for text in _reads(one, name)):
             return written, one
         if _writes(one, name):
             written = one
-        if (
-            one.kind == "if"
-            and _ONE_THREAD.search(one.text)
-            and not any(_WAITS.search(c.name) for s in one.walk() for c in s.calls)
-        ):
+        if one.kind == "if" and _ONE_THREAD.search(one.text) and not any(_waits(part) for part in one.walk()):
             # One thread reads what it wrote itself; the others wait to read what it leaves.
             found = _race_of_one(one, name, written)
             if isinstance(found, tuple):
@@ -143,7 +141,8 @@ def _race(
             found = _race(part, name, written)
             if isinstance(found, tuple):
                 return found
-            if found is not None and one.kind in ("if", "block", "for"):
+            # A branch may not be taken, and with it what parts the threads there; a block is passed as a whole.
+            if found is not None or one.kind == "block":
                 written = found
     return written
 

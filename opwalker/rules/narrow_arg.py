@@ -45,6 +45,8 @@ from opwalker.notation.cpp_expression import parse_expression
 from opwalker.rules._ranges import is_bounded, sized_terms
 from opwalker.rules._widths import Widths
 
+_WIDE = re.compile(r"int64_t|size_t|Tensor")
+
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
@@ -65,8 +67,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 
 
 def _has_wide(routine: Routine) -> bool:
-    text = " ".join(one.type for one in routine.parameters)
-    return "int64_t" in text or "size_t" in text or "Tensor" in text
+    return any(_WIDE.search(one.type) for one in routine.parameters)
 
 
 def _call(tree: CheckedTree, routine: Routine, widths: Widths, call: CallText) -> Iterator[Draft]:
@@ -99,9 +100,8 @@ def _passed(
         if is_bounded(routine, argument, line):
             continue
         said = f"`{argument}` has 64 bits, and {name} of {callee} takes 32 of them"
-        symbol = re.match(r"\w*", argument)
         yield Draft(
-            routine.file, line, said, (Related(*at, f"{callee} takes {kind} {name}"),), symbol[0] if symbol else ""
+            routine.file, line, said, (Related(*at, f"{callee} takes {kind} {name}"),), re.split(r"\W", argument)[0]
         )
 
 

@@ -76,6 +76,7 @@ from opwalker.rules._ranges import is_bounded, sized_terms
 from opwalker.rules._widths import Widths
 
 _MEMBER = re.compile(r"(\w+)\s*(?:\.|->)\s*(\w+)\Z")
+_SIZE = re.compile(r"\b(?:size|stride|numel)\(")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -85,11 +86,11 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         widths = Widths(tree, routine)
         for one in routine.walk():
             for assigned in one.assigns:
-                if assigned.operator != "=" or not _MEMBER.fullmatch(assigned.target.strip()):
+                member = _MEMBER.fullmatch(assigned.target.strip())
+                if assigned.operator != "=" or member is None:
                     continue
-                if "size(" not in assigned.value and "stride(" not in assigned.value and "numel(" not in assigned.value:
-                    if widths.of(parse_expression(assigned.value)) != 64 or not sized_terms(routine, assigned.value):
-                        continue
+                if not _SIZE.search(assigned.value) and not sized_terms(routine, assigned.value):
+                    continue
                 if re.search(r"static_cast|\(int\)|int\(|narrow", assigned.value) or one.macro is not None:
                     continue
                 if widths.of(parse_expression(assigned.target)) != 32 or is_bounded(
@@ -107,7 +108,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     routine.file,
                     assigned.line,
                     f"`{assigned.value}` has 64 bits, and {assigned.target} keeps 32 of them",
-                    _declared(tree, routine, assigned.target),
+                    _declared(tree, routine, *member.groups()),
                     assigned.target.rsplit(".", 1)[-1].rsplit(">", 1)[-1],
                 )
 
@@ -129,16 +130,13 @@ def _compared_later(routine: Routine, assigned: AssignText) -> bool:
     )
 
 
-def _declared(tree: CheckedTree, routine: Routine, target: str) -> tuple[Related, ...]:
-    found = _MEMBER.fullmatch(target.strip())
-    if found is None:
-        return ()
-    kinds = [one.type for one in routine.parameters if one.name == found[1]]
-    kinds += [d.type for one in routine.walk() for d in one.declares if d.name == found[1]]
+def _declared(tree: CheckedTree, routine: Routine, held: str, member: str) -> tuple[Related, ...]:
+    kinds = [one.type for one in routine.parameters if one.name == held]
+    kinds += [d.type for one in routine.walk() for d in one.declares if d.name == held]
     for kind in kinds:
         for file, definition in tree.classes(re.sub(r"\b(?:const|struct)\b|[&*]|<.*", "", kind).strip()):
             for name, type_, line in tree.fields(file, definition):
-                if name == found[2]:
+                if name == member:
                     return (Related(file, line, f"{name} is {type_}"),)
     return ()
 

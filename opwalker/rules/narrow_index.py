@@ -55,10 +55,8 @@ _POINTER = re.compile(r"\*")
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
-        if not routine.on_device or not any("*" in one.type or "*" in one.name for one in routine.parameters):
-            if not routine.on_device:
-                continue
-        yield from _judged(tree, routine)
+        if routine.on_device:
+            yield from _judged(tree, routine)
 
 
 def _judged(tree: CheckedTree, routine: Routine) -> Iterator[Draft]:
@@ -71,19 +69,20 @@ def _judged(tree: CheckedTree, routine: Routine) -> Iterator[Draft]:
         for declared in one.declares:
             if "__shared__" in declared.type or "[" in declared.type:
                 shared.add(declared.name)
+            if "*" in declared.type:
+                pointers.add(declared.name)
             value = (declared.value or "").strip().removeprefix("=").strip()
-            if not value or "*" not in value:
-                if "*" in declared.type:
-                    pointers.add(declared.name)
+            if "*" not in value:
                 continue
             expr = parse_expression(value)
             product = widths.narrow_product(expr)
+            if product is None:
+                continue
             if "*" in declared.type:
-                pointers.add(declared.name)
-                if product is not None and declared.line not in told and not _leads(expr, shared):
+                if not _leads(expr, shared):
                     told.add(declared.line)
                     yield _draft(routine, declared.line, product)
-            elif product is not None and widths.of_type(declared.type) in (32, 64):
+            elif widths.of_type(declared.type) in (32, 64):
                 offsets.setdefault(declared.name, (declared.line, product))
     used = _indexed(routine, pointers - shared, widths, told)
     for line, product, names in used:
@@ -131,7 +130,7 @@ def _index_of(part: Expr, pointers: set[str]) -> Expr | None:
         for side, other in (part.parts, part.parts[::-1]):
             if side.kind == "name" and side.text in pointers:
                 return other
-            if side.kind == "binary" and side.text == "+" and _index_of(side, pointers) is not None:
+            if side.kind == "binary" and _index_of(side, pointers) is not None:
                 return other
     return None
 

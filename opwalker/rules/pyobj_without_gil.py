@@ -83,7 +83,7 @@ def _block(routine: Routine, statements: Sequence[Statement], names: set[str], s
             continue
         if since is not None:
             for call in one.calls:
-                if _TOUCHES.fullmatch(call.simple) or call.name in names or (call.receiver or "") in names:
+                if _TOUCHES.fullmatch(call.simple) or call.name in names or call.receiver in names:
                     related = (Related(routine.file, since, "the lock is released here"),)
                     said = f"{call.receiver or call.name} is used while the interpreter lock is released"
                     yield Draft(routine.file, call.line, said, related, call.name)

@@ -74,8 +74,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         }
         for name, line in owned.items():
             left: list[int] = []
-            if _follow(routine.statements, name, frozenset((False,)), left):
-                pass
+            if True in _follow(routine.statements, name, frozenset((False,)), left):
+                left.append(routine.end_line)
             for at in sorted(set(left)):
                 yield Draft(
                     routine.file, at, f"{name} is not given back on this way out of {routine.name}",

@@ -55,7 +55,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     Related(op.defs[0].file, op.defs[0].line, f"schema {op.schema}"),
                     Related(found[0].file, found[0].line, f"{impl.function} as declared"),
                 ),
-                impl.function.rsplit("::", 1)[-1] if impl.function else "",
+                f"{impl.function}".rsplit("::", 1)[-1],
                 op=op.name,
             )
 

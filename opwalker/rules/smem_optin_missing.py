@@ -52,7 +52,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             bytes_ = number_of(site.shared or "", locals_of(site))
             if bytes_ is None or bytes_ <= _LIMIT or re.search(rf"\b{re.escape(site.name)}\b", opted):
                 continue
-            if opted and site.kernel and re.fullmatch(r"\w+", site.kernel) and not tree.functions(site.kernel):
+            if opted and re.fullmatch(r"\w+", site.kernel) and not tree.functions(site.kernel):
                 continue  # a kernel in a variable: which one was opted in is not seen by name
             file, line = site.place(routine)
             said = (

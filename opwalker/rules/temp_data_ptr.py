@@ -67,7 +67,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 )
                 if copy is not None and (one.macro is None or not one.macro.known):
                     said = f"{declared.name} points into `{copy}`, a copy that is gone after this statement"
-                    yield Draft(routine.file, declared.line, said, symbol=declared.name)
+                    file, line = routine.file, declared.line
+                    if one.macro is not None:
+                        file, line = one.macro.file, one.macro.line
+                    yield Draft(file, line, said, symbol=declared.name)
 
 
 def _copied(text: str) -> str | None:

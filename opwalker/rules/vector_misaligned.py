@@ -126,7 +126,7 @@ def _dereferenced(text: str, found: re.Match[str]) -> bool:
         if depth == 0:
             break
     after = text[at + 1 :].lstrip()
-    return (before.endswith("*") and not re.search(r"[\w)]\s*\*\Z", before)) or after.startswith("[")
+    return before.endswith("*") or after.startswith("[")
 
 
 def _may_stray(name: str, parameters: set[str], local: dict) -> bool:

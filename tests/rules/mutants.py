@@ -12,6 +12,7 @@ import importlib
 import sys
 import tempfile
 import types
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,10 +22,15 @@ from opwalker.model.check import CheckedTree, Rule
 from opwalker.views.check.check import tree_of
 from opwalker.views.check.run import run_rules
 from opwalker.views.check.settings import read_settings
-from tests.rules.pages import example, sections
+from tests.rules.pages import Example, example, more_examples, sections, write_files
 from tests.rules.test_kinds import CASES
 
-Found = frozenset[tuple[str, int, str, str]]
+#: The line of a condition, its text, and the module with it negated.
+Mutant = tuple[int, str, str]
+
+
+class WrongExampleError(Exception):
+    """The rule itself is not right on an example, so that nothing can be said of its mutants."""
 
 
 def conditions(tree: ast.AST) -> list[tuple[ast.AST, str, int | None]]:
@@ -45,7 +51,7 @@ def _is_constant(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) or (isinstance(node, ast.Tuple) and not node.elts)
 
 
-def mutants(source: str) -> Iterator[tuple[int, str, str]]:
+def mutants(source: str) -> Iterator[Mutant]:
     """``(line, the condition, the module with it negated)`` for each condition of a rule's module."""
     tree = ast.parse(source)
     for number in range(len(conditions(tree))):
@@ -60,11 +66,6 @@ def mutants(source: str) -> Iterator[tuple[int, str, str]]:
         yield old.lineno, ast.unparse(old), ast.unparse(ast.fix_missing_locations(changed))
 
 
-def found_by(rule: Rule, tree: CheckedTree) -> Found:
-    """What a rule finds, without its order."""
-    return frozenset((one.file, one.line, one.rule, one.message) for one in run_rules(tree, [rule]))
-
-
 def _module(source: str, name: str) -> Rule:
     module = types.ModuleType(name)
     sys.modules[name] = module
@@ -75,42 +76,44 @@ def _module(source: str, name: str) -> Rule:
     return module.RULE
 
 
-def examples_of(name: str, page: str) -> list[dict[str, str]]:
-    """The files of every example of a rule."""
+def examples_of(name: str, page: str) -> list[Example]:
+    """Every example of a rule: its page, the pages beside this file, the table of ``test_kinds``."""
     parts = sections(page)
-    pages = [example(parts[part]).files for part in ("Flagged", "Clean")]
-    return [*pages, *({"a.cu": source} for rule, source, _ in CASES if rule == name)]
+    cases = [
+        Example({"a.cu": source}, dict(Counter(("a.cu", line) for line in lines)))
+        for rule, source, lines in CASES
+        if rule == name
+    ]
+    return [example(parts["Flagged"]), example(parts["Clean"]), *more_examples(name).values(), *cases]
 
 
 def survivors(name: str, folder: Path, cache: Path) -> tuple[int, list[tuple[int, str]]]:
-    """How many mutants a rule has, and those that find the same as the rule in every example."""
+    """How many mutants a rule has, and those that are right in every example, as the rule is."""
     module = importlib.import_module(f"opwalker.rules.{name.replace('-', '_')}")
-    page = module.__doc__ or ""
-    source = Path(module.__file__).read_text(encoding="utf-8")
-    alive = list(mutants(source))
+    alive = list(mutants(Path(module.__file__).read_text(encoding="utf-8")))
     total = len(alive)
-    for number, files in enumerate(examples_of(name, page)):
+    for number, shown in enumerate(examples_of(name, module.__doc__ or "")):
         root = folder / f"{name}-{number}"
-        for path, text in files.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text, encoding="utf-8")
-        alive = _unnoticed(root, cache, module.RULE, alive)
+        write_files(shown.files, root)
+        alive = _unnoticed(root, cache, shown, module.RULE, alive)
     return total, [(line, text) for line, text, _ in alive]
 
 
-def _unnoticed(root: Path, cache: Path, rule: Rule, alive: Sequence[tuple[int, str, str]]) -> list:
-    def judge(session) -> list:
+def _unnoticed(root: Path, cache: Path, shown: Example, rule: Rule, alive: Sequence[Mutant]) -> list[Mutant]:
+    def judge(session) -> list[Mutant]:
         tree = tree_of(session, read_settings(session.root.path).names)
-        expected = found_by(rule, tree)
-        return [one for one in alive if not _differs(one[2], tree, expected)]
+        wrong = shown.differences(run_rules(tree, [rule]))
+        if wrong:
+            raise WrongExampleError(f"{rule.id} is wrong on example {root.name}: {'; '.join(wrong)}")
+        return [one for one in alive if not _noticed(one[2], tree, shown)]
 
     options = pipeline.Options(source=str(root), cache=cache, jobs=1)
     return asked(options, None, None, judge)
 
 
-def _differs(source: str, tree: CheckedTree, expected: Found) -> bool:
+def _noticed(source: str, tree: CheckedTree, shown: Example) -> bool:
     try:
-        return found_by(_module(source, "mutant"), tree) != expected
+        return shown.differences(run_rules(tree, [_module(source, "mutant")])) != []
     except Exception:
         return True  # a rule that breaks is noticed
 
@@ -120,7 +123,12 @@ def main(names: Sequence[str]) -> int:
     left = 0
     with tempfile.TemporaryDirectory() as held:
         for name in names or [rule.id for rule, _ in pipeline.load_rules()]:
-            total, alive = survivors(name, Path(held), Path(held) / "cache")
+            try:
+                total, alive = survivors(name, Path(held), Path(held) / "cache")
+            except WrongExampleError as error:
+                print(error, flush=True)
+                left += 1
+                continue
             left += len(alive)
             print(f"{name}: {total - len(alive)} of {total} noticed", flush=True)
             for line, text in alive:

@@ -3,23 +3,48 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opwalker import pipeline
+from opwalker.model.check import CheckOptions, Finding
 
 _FENCE = re.compile(r"^```(\w+)(?:[ \t]+(\S+))?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _SECTION = re.compile(r"^\*(\w[\w ]*?)\.?\*", re.MULTILINE)
 _SUFFIX = {"cuda": ".cu", "cpp": ".cpp", "python": ".py"}
-_MARK = re.compile(r"(?://|#|/\*)\s*flagged(?:\s+(\d+))?\b")
+_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+#: Examples that a rule's page has no room for: what each of its conditions is there for.
+FOLDER = Path(__file__).parent / "examples"
+_MARK = re.compile(r"(?://|#|/\*)\s*flagged(?:\s+(\d+))?\b(?::\s*([^*\n]+?)\s*(?:\*/|$))?")
 
 
 @dataclass(frozen=True)
 class Example:
-    """The files of one section, and the lines that are marked: ``(file, line) -> how many findings``."""
+    """The files of one section, and the lines that are marked: ``(file, line) -> how many findings``. ``said`` is what
+    a mark says of them: a part of ``severity: message; line: related message; … .`` of one."""
 
     files: dict[str, str]
     marked: dict[tuple[str, int], int]
+    said: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def differences(self, found: Iterable[Finding]) -> list[str]:
+        """Where findings are not those that are marked, in words; empty where they are."""
+        held: dict[tuple[str, int], list[str]] = {}
+        for one in found:
+            told = (f"{one.severity}: {one.message}", *(f"{step.line}: {step.message}" for step in one.related))
+            held.setdefault((one.file, one.line), []).append("; ".join(told) + ".")
+        out = [
+            f"{file}:{line}: {self.marked.get((file, line), 0)} marked, found {held.get((file, line), [])}"
+            for file, line in sorted(held.keys() | self.marked.keys())
+            if len(held.get((file, line), ())) != self.marked.get((file, line), 0)
+        ]
+        out += [
+            f"{place[0]}:{place[1]}: `{text}` is in none of {held[place]}"
+            for place, text in self.said.items()
+            if place in held and not any(text in one for one in held[place])
+        ]
+        return out
 
 
 def sections(page: str) -> dict[str, str]:
@@ -33,6 +58,7 @@ def example(text: str) -> Example:
     """The fences of a section. One without a file name is ``a.cu`` (``.cpp``, ``.py``), a second one ``b.cu``."""
     files: dict[str, str] = {}
     marked: dict[tuple[str, int], int] = {}
+    said: dict[tuple[str, int], str] = {}
     for number, (language, name, body) in enumerate(_FENCE.findall(text)):
         path = name or f"{'abcdefgh'[number]}{_SUFFIX[language]}"
         files[path] = body
@@ -40,18 +66,29 @@ def example(text: str) -> Example:
             mark = _MARK.search(content)
             if mark:
                 marked[path, line] = int(mark[1] or 1)
-    return Example(files, marked)
+                if mark[2]:
+                    said[path, line] = mark[2]
+    return Example(files, marked, said)
 
 
-def findings(files: dict[str, str], rule: str, folder: Path, cache: Path) -> dict[tuple[str, int], int]:
-    """What one rule finds in some files: ``(file, line) -> how many``."""
-    from opwalker.model.check import CheckOptions
+def more_examples(rule: str) -> dict[str, Example]:
+    """The examples of a rule beside those of its page, by what each shows: ``examples/<rule>.md``, one a heading."""
+    path = FOLDER / f"{rule}.md"
+    if not path.is_file():
+        return {}
+    _, *parts = _HEADING.split(path.read_text(encoding="utf-8"))
+    return {title: example(text) for title, text in zip(parts[::2], parts[1::2], strict=True)}
 
+
+def findings(files: dict[str, str], rule: str, folder: Path, cache: Path) -> tuple[Finding, ...]:
+    """What one rule finds in some files."""
+    write_files(files, folder)
+    options = pipeline.Options(source=str(folder), cache=cache, jobs=1)
+    return pipeline.check(options, CheckOptions(select=(rule,)))[0].findings
+
+
+def write_files(files: dict[str, str], folder: Path) -> None:
+    """Files by path, written below a folder."""
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    options = pipeline.Options(source=str(folder), cache=cache, jobs=1)
-    out: dict[tuple[str, int], int] = {}
-    for one in pipeline.check(options, CheckOptions(select=(rule,)))[0].findings:
-        out[one.file, one.line] = out.get((one.file, one.line), 0) + 1
-    return out

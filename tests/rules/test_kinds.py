@@ -173,4 +173,4 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("rule", "source", "lines"), CASES)
 def test_what_is_found(rule: str, source: str, lines: list[int], tmp_path: Path, cache: Path) -> None:
     found = findings({"a.cu": source}, rule, tmp_path, cache)
-    assert sorted(line for _, line in found) == lines
+    assert sorted(one.line for one in found) == lines
