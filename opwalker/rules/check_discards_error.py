@@ -45,7 +45,7 @@ _READS = re.compile(
 _ASKS = re.compile(
     r"^[\s({;})]*(?:do\s*\{)?\s*(?:cuda|hip)(?:Get|PeekAt)LastError\s*\(\s*\)\s*;?\s*\}?[\s()};while0]*$"
 )
-_USED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_VOID = r"(?:\(\s*void\s*\)|static_cast\s*<\s*void\s*>)"
 _RUNTIME = re.compile(r"\b(?:cuda|hip|nccl|cublas)[A-Z]\w*\s*\(")
 
 
@@ -62,16 +62,16 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if len(macro.parameters) != 1 or _READS.search(body):
                 continue
             given = re.escape(macro.parameters[0])
-            only = re.fullmatch(rf"(?:\(void\)\s*)?[({{\s]*(?:\(void\)\s*)?{given}[)}};\s]*", body)
+            only = re.fullmatch(rf"(?:do\b)?[({{\s]*{_VOID}[({{\s]*{given}[)}};\s]*(?:while\s*\(\s*0\s*\))?", body)
             # A name alone says little: what is handed to it must be a runtime call.
-            if only and "(void)" in body.replace(" ", "") and macro.name in used:
+            if only and macro.name in used:
                 yield Draft(file, macro.line, f"{macro.name} drops the error of what it is given", symbol=macro.name)
 
 
 def _runtime_arguments(tree: CheckedTree) -> frozenset[str]:
     """Macros that are given a runtime call somewhere in the source."""
-    written = (one.written for routine in tree.routines for one in routine.walk())
-    return frozenset(name[1] for text in written if (name := _USED.match(text)) and _RUNTIME.search(text))
+    given = (one for routine in tree.routines for one in routine.walk() if _RUNTIME.search(one.text))
+    return frozenset(one.text.partition("(")[0] if one.macro is None else one.macro.name for one in given)
 
 
 RULE = Rule("check-discards-error", "warning", _run)
