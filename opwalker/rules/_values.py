@@ -25,6 +25,9 @@ _SIZE = re.compile(r"\w+(?:\.|->)size\((-?\d+)\)")
 _CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE|REQUIRE|assert|Check|Assert|Require|Enforce)\w*\Z")
 _LEAVES = frozenset(("return", "throw", "break", "continue"))
 _DEEPEST = 8
+#: No longer text is worked out: names that are made of each other grow without end.
+_LONGEST = 200
+_NAME = re.compile(r"\b[A-Za-z_]\w*")
 _OPERATORS = {
     "+": operator.add,
     "-": operator.sub,
@@ -35,26 +38,42 @@ _OPERATORS = {
 }
 
 
-def terms_of(text: str, known: Mapping[str, str], depth: int = 0) -> set[str]:
+def terms_of(text: str, known: Mapping[str, str]) -> set[str]:
     """What an expression is made of: names without an initialiser in sight, and questions asked of a tensor
     (``x.size(0)``, ``x.numel()``); a local with an initialiser counts with what it is made of, itself too, and a size
     of a tensor that was made here with what it was made of."""
     out: set[str] = set()
-    for found in _WORD.finditer(re.sub(r'"[^"]*"', "", text)):
-        word = "".join(found.group().split())
-        head = re.split(r"\.|->", word, maxsplit=1)[0]
-        if head in _NO_VALUE or text[found.end() : found.end() + 2].lstrip().startswith("::"):
-            continue
-        out.add(word)
-        if head in known and depth < _DEEPEST:
-            size = size_made(word, known[head])
-            if size is not None:
-                out |= terms_of(size, {k: v for k, v in known.items() if k != head}, depth + 1)
-        if word == head and head in known and depth < _DEEPEST:
-            value = known[head]
-            if not re.match(r"=?\s*\[", value):
-                out |= terms_of(value, {k: v for k, v in known.items() if k != head}, depth + 1)
+    texts = [text]
+    for _ in range(_DEEPEST + 1):
+        words = {one for held in texts for one in _words_of(held)} - out
+        out |= words
+        texts = [value for word in sorted(words) for value in _made_of(word, known)]
+        if not texts:
+            break
     return out
+
+
+def _words_of(text: str) -> Iterator[str]:
+    for found in _WORD.finditer(re.sub(r'"[^"]*"', lambda quoted: " " * len(quoted.group()), text)):
+        word = "".join(found.group().split())
+        if _head(word) not in _NO_VALUE and not text[found.end() : found.end() + 2].lstrip().startswith("::"):
+            yield word
+
+
+def _made_of(word: str, known: Mapping[str, str]) -> Iterator[str]:
+    """The texts of what a word of an expression is made of."""
+    value = known.get(_head(word))
+    if value is None:
+        return
+    size = size_made(word, value)
+    if size is not None:
+        yield size
+    if word == _head(word) and not re.match(r"=?\s*\[", value):
+        yield value
+
+
+def _head(word: str) -> str:
+    return re.split(r"\.|->", word, maxsplit=1)[0]
 
 
 def size_made(word: str, value: str) -> str | None:
@@ -131,15 +150,20 @@ def number_of(text: str, known: Mapping[str, str] | None = None) -> int | None:
     """The value of a constant expression of whole numbers; None for anything else."""
     plain = re.sub(r"(?<=\d)[uUlL]+\b|'", "", text.strip().removeprefix("=").strip())
     for _ in range(4):
-        names = [one for one in re.findall(r"[A-Za-z_]\w*", plain) if known and one in known]
-        if not names:
+        if known is None or len(plain) > _LONGEST or not any(one in known for one in _NAME.findall(plain)):
             break
-        for name in names:
-            value = known[name].strip().removeprefix("=").strip() if known else ""
-            if re.fullmatch(r"\((.*)\)|\{(.*)\}", value):
-                value = value[1:-1]
-            plain = re.sub(rf"\b{name}\b", f"({value})", plain)
-    return _whole(parse_expression(plain)) if len(plain) <= 200 else None
+        plain = _NAME.sub(lambda found: _opened(found.group(), known), plain)
+    return _whole(parse_expression(plain)) if len(plain) <= _LONGEST else None
+
+
+def _opened(name: str, known: Mapping[str, str]) -> str:
+    """A name, or in parentheses what it was initialised with."""
+    if name not in known:
+        return name
+    value = known[name].strip().removeprefix("=").strip()
+    if re.fullmatch(r"\((.*)\)|\{(.*)\}", value):
+        value = value[1:-1]
+    return f"({value})"
 
 
 def _whole(expr: Expr) -> int | None:
