@@ -36,6 +36,7 @@ def verify(
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE.png", help="Draw the times.")] = None,
     build_only: Annotated[bool, typer.Option("--build-only", help="Compile, and run nothing.")] = False,
     no_wrong: Annotated[bool, typer.Option("--no-wrong", help="Leave out the variants that must be refuted.")] = False,
+    no_cases: Annotated[bool, typer.Option("--no-cases", help="Measure times only, and confirm nothing.")] = False,
     seed: Annotated[str | None, typer.Option("--seed", metavar="N", help="Make the inputs of an earlier run.")] = None,
     deadline: Annotated[str, typer.Option("--deadline", metavar="SECONDS", help="For one case.")] = "60",
     limit: Annotated[
@@ -46,6 +47,8 @@ def verify(
     one_of(device, DEVICES, "--device")
     if (bench or library) and device == "cpu":
         raise UsageError("--bench and --library need a GPU", "leave out --device cpu")
+    if no_cases and not bench:
+        raise UsageError("--no-cases leaves nothing to do without --bench", "write --bench as well")
     if plot and not bench:
         raise UsageError("--plot draws what --bench measures", "write --bench as well")
     for file in library or ():
@@ -59,7 +62,8 @@ def verify(
         namespace=namespace,
         bench=bench,
         build_only=build_only,
-        wrong=not no_wrong,
+        wrong=not (no_wrong or no_cases),
+        cases=not no_cases,
         seed=_whole(seed, "--seed") if seed is not None else int.from_bytes(os.urandom(3), "little"),
         deadline=float(_whole(deadline, "--deadline")),
         limit=float(_whole(limit, "--limit")) if limit is not None else None,

@@ -15,7 +15,7 @@ import torch
 
 from opwalker.views.verify.arrays import Array
 from opwalker.views.verify.contract import Contract, tensors
-from opwalker.views.verify.on_gpu import GpuOp, laid_out
+from opwalker.views.verify.on_gpu import GpuOp, laid_out, seen_on
 from opwalker.views.verify.trial import Outcome, named_for
 
 #: Bytes that one round over the buffers touches at least: several times the largest cache.
@@ -30,9 +30,10 @@ def measure(contract: Contract, op: GpuOp, arguments: Mapping[str, Any]) -> Outc
     named = named_for(op.parameters, dict(arguments), contract)
     size = sum({id(a.storage): a.storage.size for a in tensors(arguments).values()}.values())
     count = max(2, min(_MOST_BUFFERS, -(-_ROUND // max(size, 1))))
+    storages, _ = laid_out(named)
     sets = []
     for _ in range(count):
-        _, values = laid_out(named)
+        values = seen_on({key: one.clone() for key, one in storages.items()}, named)
         sets.append(tuple(values.get(one.name, one.default) for one in op.parameters))
 
     def once_each() -> None:

@@ -109,17 +109,19 @@ def laid_out(arguments: Mapping[str, Any], device: int = 0) -> tuple[dict[int, t
     """Storages on the device, by ``id`` of the host's; and the arguments with tensors on them. What belongs to the host
     stays there: the op works on the storage itself."""
     storages: dict[int, torch.Tensor] = {}
-    values: dict[str, Any] = {}
-    for name, value in arguments.items():
-        if isinstance(value, Array):
-            key = id(value.storage)
-            if key not in storages:
-                storage = torch.from_numpy(value.storage)
-                storages[key] = storage if value.on_host else storage.to(f"cuda:{device}")
-            values[name] = _view(storages[key], value)
-        else:
-            values[name] = value
-    return storages, values
+    for value in tensors(arguments).values():
+        if id(value.storage) not in storages:
+            storage = torch.from_numpy(value.storage)
+            storages[id(value.storage)] = storage if value.on_host else storage.to(f"cuda:{device}")
+    return storages, seen_on(storages, arguments)
+
+
+def seen_on(storages: Mapping[int, torch.Tensor], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, with tensors that are views of given storages."""
+    return {
+        name: _view(storages[id(value.storage)], value) if isinstance(value, Array) else value
+        for name, value in arguments.items()
+    }
 
 
 def _view(storage: torch.Tensor, of: Array) -> torch.Tensor:

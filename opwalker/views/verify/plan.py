@@ -16,7 +16,7 @@ NAMESPACE = "opwalker_ref"
 class Plan:
     """What is asked for. ``device`` is ``cuda`` or ``cpu``; ``deadline`` in seconds for a case, ``limit`` for all of
     them; ``libraries`` are extensions whose own ops are run as well, those of ``namespace`` where one is given;
-    ``wrong``: run the variants that must be refuted, too."""
+    ``wrong``: run the variants that must be refuted, too; ``cases`` is False where only times are asked for."""
 
     device: str = "cuda"
     ops: tuple[str, ...] = ()
@@ -26,6 +26,7 @@ class Plan:
     bench: bool = False
     build_only: bool = False
     wrong: bool = True
+    cases: bool = True
     seed: int = 0
     deadline: float = 60.0
     limit: float | None = None

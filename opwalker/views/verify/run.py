@@ -23,6 +23,7 @@ from opwalker.views.verify.contract import Contract, load, ops_in
 from opwalker.views.verify.documented import against_contract, documented_shapes
 from opwalker.views.verify.launched import unpredicted
 from opwalker.views.verify.plan import NAMESPACE, Known, Plan
+from opwalker.views.verify.times import measured_in_turn
 from opwalker.views.verify.trial import Outcome, Subject, Trial
 from opwalker.views.verify.workers import outcomes
 
@@ -59,7 +60,7 @@ class Verification:
         if self._plan.limit is not None:
             self._until = time.monotonic() + self._plan.limit
         work: list[Callable[[], list[VerifyResult] | WrongVariant]] = []
-        for contract in self.contracts:
+        for contract in self.contracts if self._plan.cases else ():
             work += self._work(contract)
         results: list[VerifyResult] = []
         variants: list[WrongVariant] = []
@@ -180,7 +181,7 @@ class Verification:
         return results
 
     def _opcheck(self, contract: Contract, subject: Subject, trial: Trial) -> VerifyResult:
-        outcome = next(outcomes(subject, [trial], self._plan.deadline * 3, self._until))
+        outcome = next(outcomes((subject,), [trial], self._plan.deadline * 3, self._until))
         return replace(_result(contract, trial, outcome, (), ()), case=_OPCHECK)
 
     def _outcomes(
@@ -188,7 +189,7 @@ class Verification:
     ) -> Iterator[tuple[Trial, Outcome]]:
         """Each trial with its outcome, as it comes."""
         deadline = contract.deadline or self._plan.deadline
-        yield from zip(trials, outcomes(subject, trials, deadline, self._until), strict=False)
+        yield from zip(trials, outcomes((subject,), trials, deadline, self._until), strict=False)
 
     def _watched(self, contract: Contract, variant: str | None) -> Outcome | None:
         """What a thread checker says of a collective op's protocol; None where the op has no program for it."""
@@ -223,6 +224,7 @@ class Verification:
         watched = self._watched(contract, variant)
         if watched and watched.reasons:
             return WrongVariant(contract.op, variant, what, True, threads.CASE, watched.reasons[0])
+        subject = replace(subject, profiled=False)
         for trial, outcome in self._outcomes(contract, subject, self._trials(contract)):
             if outcome.not_run:
                 return WrongVariant(contract.op, variant, what, None, None, outcome.not_run)
@@ -232,34 +234,21 @@ class Verification:
         return WrongVariant(contract.op, variant, what, False)
 
     def _bench(self) -> tuple[float | None, list[VerifyResult]]:
-        """Times of every op that has a case for it, one after the other; the rate of a copy in the same run."""
-        copy = None
+        """Times of every op that has a case for it, ours beside the library's; the rate of a copy in the same run."""
+        timed: list[tuple[Contract, Subject]] = []
+        for contract in self.contracts if self._plan.bench else ():
+            own = self._subject(building.Wanted(contract.op))
+            timed += [(contract, own)] if own is not None else []
+            timed += [(contract, self._library(contract))] if self._plan.libraries else []
+        copy, measured = measured_in_turn(timed, self._plan.seed, self._plan.deadline, self._until)
         results = []
-        for contract in self.contracts:
-            subjects = [self._subject(building.Wanted(contract.op))]
-            subjects += [self._library(contract)] if self._plan.libraries else []
-            trials = [
-                Trial(number, dtype, self._plan.seed + number, "bench")
-                for number, case in enumerate(contract.bench)
-                for dtype in case.dtypes
-            ]
-            for subject in subjects if trials else ():
-                if subject is None:
-                    continue
-                first = [Trial(0, "", 0, "copy")] if copy is None else []
-                ran = outcomes(subject, [*first, *trials], self._plan.deadline, self._until)
-                for trial, outcome in zip([*first, *trials], ran, strict=False):
-                    rate = outcome.bytes / outcome.time_us / 1e3 if outcome.time_us else None
-                    if trial.kind == "copy":
-                        copy = rate
-                        continue
-                    result = _result(contract, trial, outcome, (), (), subject.implementation)
-                    share = rate / copy if rate and copy else None
-                    results.append(
-                        replace(
-                            result, time_us=outcome.time_us, bytes=outcome.bytes, gb_per_s=rate, share_of_copy=share
-                        )
-                    )
+        for number, trial, outcome, rate in measured:
+            contract, subject = timed[number]
+            result = _result(contract, trial, outcome, (), (), subject.implementation)
+            share = rate / copy if rate and copy else None
+            results.append(
+                replace(result, time_us=outcome.time_us, bytes=outcome.bytes, gb_per_s=rate, share_of_copy=share)
+            )
         return copy, results
 
 

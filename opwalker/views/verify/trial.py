@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -27,7 +28,8 @@ _SHOWN = 4
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What is run: an op under the contract that a folder has for it. ``libraries`` are loaded; of ``names`` the first
-    that they register is meant. ``parameters`` are the registered ones, None to ask the dispatcher."""
+    that they register is meant. ``parameters`` are the registered ones, None to ask the dispatcher. ``profiled``: a GPU
+    notes the kernels that ran."""
 
     folder: str
     op: str
@@ -36,17 +38,20 @@ class Subject:
     emulated: bool = False
     parameters: tuple[Parameter, ...] | None = None
     implementation: str = "reference"
+    profiled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """A case by its number, with an element type and a seed. ``kind``: ``case``, ``opcheck``, ``bench`` or ``copy``
-    (no case: what the device's memory gives)."""
+    (no case: what the device's memory gives). ``subject`` is the number of the one meant, where a process has
+    several."""
 
     case: int
     dtype: str
     seed: int
     kind: str = "case"
+    subject: int = 0
 
 
 @dataclass(slots=True)
@@ -69,18 +74,17 @@ class Outcome:
     ends: bool = False
 
 
-def serve(subject: Subject, connection: Connection) -> None:
+def serve(subjects: Sequence[Subject], connection: Connection) -> None:
     """Answers trials until the other end closes. This is the main function of a worker process."""
+    emulated = any(one.emulated for one in subjects)
     # What a kernel or a library prints must not get between the lines of the answer.
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
-    if subject.emulated:
+    if emulated:
         os.dup2(quiet, 2)  # nor may what the C library says of memory that a wrong variant has spoilt
-    try:
-        contract = load(Path(subject.folder), subject.op)
-        called = op_of(subject, contract)
-    except Exception as error:
-        connection.send(Outcome(not_run=f"{type(error).__name__}: {error}"))
+    loaded = [_loaded(one) for one in subjects]
+    if all(isinstance(one, Outcome) for one in loaded):
+        connection.send(loaded[0])
         return
     connection.send(None)
     while True:
@@ -88,7 +92,17 @@ def serve(subject: Subject, connection: Connection) -> None:
             trial = connection.recv()
         except EOFError:
             return
-        connection.send(answered(contract, called, trial))
+        ready = loaded[trial.subject]
+        connection.send(ready if isinstance(ready, Outcome) else answered(*ready, trial))
+
+
+def _loaded(subject: Subject) -> tuple[Contract, Any] | Outcome:
+    """A subject's contract and its op; an outcome that says why there is none."""
+    try:
+        contract = load(Path(subject.folder), subject.op)
+        return contract, op_of(subject, contract)
+    except Exception as error:
+        return Outcome(not_run=f"{type(error).__name__}: {error}")
 
 
 def answered(contract: Contract, op: Any, trial: Trial) -> Outcome:
@@ -118,7 +132,7 @@ def op_of(subject: Subject, contract: Contract) -> Any:
         return GpuRanks(subject.libraries, subject.names)
     from opwalker.views.verify.on_gpu import GpuOp
 
-    return GpuOp(subject.libraries, subject.names)
+    return GpuOp(subject.libraries, subject.names, profiled=subject.profiled)
 
 
 def case_of(contract: Contract, trial: Trial) -> Case:

@@ -1,7 +1,8 @@
-"""Worker processes for trials: each runs one built library, and is ended when a case takes too long.
+"""Worker processes for trials: each runs one built library, or several to compare, and is ended when a case takes too
+long.
 
-In: a subject and its trials. Out: an outcome for each, also where the process crashed or hung: then the next trial gets
-a new process. What a kernel does to its process costs one case.
+In: subjects and trials of theirs. Out: an outcome for each, also where the process crashed or hung: then the next trial
+gets a new process. What a kernel does to its process costs one case.
 """
 
 from __future__ import annotations
@@ -32,10 +33,13 @@ def _context(emulated: bool) -> BaseContext:
     return context
 
 
-def outcomes(subject: Subject, trials: Sequence[Trial], deadline: float, until: float = math.inf) -> Iterator[Outcome]:
+def outcomes(
+    subjects: Sequence[Subject], trials: Sequence[Trial], deadline: float, until: float = math.inf
+) -> Iterator[Outcome]:
     """The outcome of each trial, in order, as it comes. ``deadline`` is in seconds for one trial; what is not done at
-    ``until``, on the monotonic clock, is not run. The caller may stop early: then the process is ended."""
-    context = _context(subject.emulated)
+    ``until``, on the monotonic clock, is not run. One process has all subjects, and a trial says which it is about.
+    The caller may stop early: then the process is ended."""
+    context = _context(subjects[0].emulated)
     process = connection = None
     try:
         for trial in trials:
@@ -44,7 +48,7 @@ def outcomes(subject: Subject, trials: Sequence[Trial], deadline: float, until: 
                 continue
             if process is None:
                 connection, theirs = context.Pipe()
-                process = context.Process(target=serve, args=(subject, theirs), daemon=True)
+                process = context.Process(target=serve, args=(tuple(subjects), theirs), daemon=True)
                 process.start()
                 theirs.close()
                 begun = _answer(process, connection, min(STARTING, max(0.0, until - time.monotonic())))

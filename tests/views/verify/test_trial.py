@@ -90,5 +90,5 @@ def test_a_call_that_fails(
 def test_what_comes_too_late_is_not_run(tmp_path: Path) -> None:
     """No process is started for it, and nothing is confirmed."""
     subject = Subject(str(tmp_path), "none", (), ())
-    late = list(outcomes(subject, [Trial(0, "float32", 1), Trial(1, "float32", 2)], 60, time.monotonic() - 1))
+    late = list(outcomes((subject,), [Trial(0, "float32", 1), Trial(1, "float32", 2)], 60, time.monotonic() - 1))
     assert [one.not_run for one in late] == [TOO_LATE, TOO_LATE]
