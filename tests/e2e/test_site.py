@@ -159,6 +159,17 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(chromium: Any, site: 
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
 
 
+def test_links_to_many_places_wrap(chromium: Any, site: Path) -> None:
+    page = Reader(chromium, viewport={"width": 1280, "height": 700}).page
+    page.goto(_first_op(site).as_uri())
+    beyond = page.evaluate("""() => {
+        const at = [...document.querySelectorAll('.at')].find(one => one.querySelector('a'));
+        at.innerHTML = (at.innerHTML + ', ').repeat(12);
+        return at.getBoundingClientRect().right - document.querySelector('main').getBoundingClientRect().right;
+    }""")
+    assert beyond <= 0
+
+
 def test_the_keyboard_reaches_the_walk_first(chromium: Any, site: Path) -> None:
     page = Reader(chromium).page
     page.goto(_first_op(site).as_uri())

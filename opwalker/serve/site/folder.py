@@ -22,6 +22,7 @@ from opwalker.model.notes import Diagram, Note, Run, Statement, Statements, Tabl
 from opwalker.model.site import SiteWritten
 from opwalker.model.walk import KernelEntry, SourceInfo, Span
 from opwalker.serve.render.layout_svg import layout_svg
+from opwalker.serve.render.words import count
 from opwalker.serve.site.graph import graph_svg
 from opwalker.serve.site.highlight import highlighted
 
@@ -97,13 +98,16 @@ class SiteFolder:
         import jinja2
         from markupsafe import Markup, escape
 
+        def breaks(name: str) -> Markup:
+            # A long name may break behind these: a phone is narrow.
+            return Markup(re.sub(r"(::|_(?=\w)|/|,)", r"\1<wbr>", str(escape(name))))
+
         def runs(text: Text) -> Markup:
             return Markup("").join(_run(run) for run in text)
 
         def _run(run: Run) -> Markup:
             tag = {"code": "code", "strong": "strong"}.get(run.style)
-            # A long name may break behind these: a phone is narrow.
-            shown = Markup(re.sub(r"(::|_(?=\w)|/|,)", r"\1<wbr>", str(escape(run.text)))) if tag else escape(run.text)
+            shown = breaks(run.text) if tag else escape(run.text)
             return Markup(f"<{tag}>{shown}</{tag}>") if tag else shown
 
         environment = jinja2.Environment(
@@ -115,6 +119,7 @@ class SiteFolder:
         )
         environment.filters.update(
             runs=runs,
+            breaks=breaks,
             kind=lambda block: type(block).__name__,
             link=self._link,
             place=lambda span: f"{span.file.rsplit('/', 1)[-1]}:{span.line}",
@@ -157,7 +162,7 @@ def _namespace(name: str) -> str:
 
 def _kernel(kernel: KernelEntry, href: str | None) -> _Entry:
     if kernel.ops:
-        known = f"{len(kernel.instances):,} instances" + ("" if kernel.complete else " known")
+        known = count(len(kernel.instances), "instance") + ("" if kernel.complete else " known")
         more = " and more" if len(kernel.ops) > 4 else ""
         said: Text = (Run(f"{known}, reached from "), Run(", ".join(kernel.ops[:4]), "code"), Run(more))
     else:
