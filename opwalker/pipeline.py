@@ -143,6 +143,7 @@ def _with_clang(session: Session, found: Walk) -> Walk:
 def _walk(session: Session, name: str) -> Walk:
     from opwalker.views.joined import joined_walk
     from opwalker.views.names import find_op
+    from opwalker.views.python_dims import with_dims
 
     build = session.options.build
     op = None if name in session.known else find_op(session.view.names(), name, build, session.view.op)
@@ -153,7 +154,8 @@ def _walk(session: Session, name: str) -> Walk:
         if view is None:
             raise _not_found(session, name)
         return view
-    found = joined_walk(session.source, build, op, _native(session, op), session.view.callers(op))
+    callers = session.view.callers(op)
+    found = with_dims(joined_walk(session.source, build, op, _native(session, op), callers), callers, session.text)
     builds = {build for one in (*op.defs, *op.impls) for build in one.builds or ()}
     if builds and session.options.build not in builds:
         note = f"no {session.options.build} build registers this op; shown as the build for {', '.join(sorted(builds))}"

@@ -131,6 +131,19 @@ class ContiguousFact:
 
 
 @dataclass(frozen=True, slots=True)
+class DimensionFact:
+    """Where Python makes a documented dimension: ``name = value`` at ``line``, and the call that makes a tensor with it
+    as the last dimension."""
+
+    name: str
+    value: str
+    file: str
+    line: int
+    made: str
+    made_line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """A host function and what its body says, in source order. ``file`` holds for every ``line`` in it."""
 
@@ -147,3 +160,4 @@ class Host:
     contiguous_calls: tuple[ContiguousFact, ...] = ()
     signature: str | None = None
     condition: str | None = None
+    dimensions: tuple[DimensionFact, ...] = ()

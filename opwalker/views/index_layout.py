@@ -52,6 +52,7 @@ class LayoutReader:
         self._own = values.own
         self._world = values.world
         self._calls = values.calls
+        self._passed_how = values.passed_how
         self._reader = values.reader
         self._words = values.words
         self._count = 0
@@ -107,7 +108,8 @@ class LayoutReader:
             options = [(under, one) for under, one in options if isinstance(one, Pointer)]
             options = [(under, one) for under, one in options if one.root in self._documented]
             if options and (access.start, access.end) in passed_on:
-                access = Access(access.kind, access.start, access.end, access.base, access.index, False, False, 0)
+                span = (access.start, access.end)
+                access = _as_passed(access, *self._passed_how.of(passed_on[span], span, reader))
             known = relations + relations_at(reader, access.start) if options else []
             at = line or body.use_line(access.start)
             for under, one in options:
@@ -300,6 +302,10 @@ def _choices(values: tuple[Value, ...]) -> Iterator[tuple[str | None, tuple[Valu
         yield None, values
     for branch in branches:
         yield branch, tuple(dict(v.options).get(branch, v) if isinstance(v, Several) else v for v in values)
+
+
+def _as_passed(access: Access, written: bool, read: bool) -> Access:
+    return Access(access.kind, access.start, access.end, access.base, access.index, written, read, 0)
 
 
 def _kind(access: Access) -> str:

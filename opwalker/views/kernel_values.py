@@ -17,6 +17,7 @@ from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.places import Span
 from opwalker.notation.polynomial import Atom, Poly, poly, symbol
 from opwalker.views.index_compare import Dim
+from opwalker.views.passed_how import PassedHow
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class KernelValues:
         self.world.extents = {name: value for name, value in passed.extents.items() if name.startswith("gridDim")}
         self.types = DeviceTypes(workbench.index)
         self.calls = DeviceCalls(unit, workbench.index, self.world, self.types)
+        self.passed_how = PassedHow(self.calls, unit, workbench.index)
         names = _words(own)
         bound = {p.name: _parameter(p.name, p.type, passed) for p in kernel.function.parameters}
         keep = frozenset(names - set(passed.bound))

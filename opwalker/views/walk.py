@@ -43,6 +43,7 @@ from opwalker.views.launch_values import configuration
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
 from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
+from opwalker.views.python_dims import with_dims
 from opwalker.views.shapes import NO_WRAPPER
 from opwalker.views.sync import WalkSync
 from opwalker.views.unreachable import Judge, unreachable
@@ -71,7 +72,8 @@ class WalkView:
         """The whole walk of an op, or what one build has of it. ``callers`` are its calls in Python, over all
         levels."""
         wrapper = wrappers_say(op, callers or op.python, self._workbench.index.store.text)
-        return joined_walk(self._source, self._workbench.build, op, self.native(op, wrapper, build), callers)
+        found = joined_walk(self._source, self._workbench.build, op, self.native(op, wrapper, build), callers)
+        return with_dims(found, callers or op.python, self._workbench.index.store.text)
 
     def native(self, op: Op, wrapper: Mapping[str, ShapeSource] = NO_WRAPPER, build: str | None = None) -> NativeSide:
         """What C++ registers for an op, followed. ``wrapper`` is what its wrappers say of its arguments' shapes."""

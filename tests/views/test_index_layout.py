@@ -7,9 +7,10 @@ import pytest
 from opwalker.expand.resolve import Candidate
 from opwalker.model.layout import LayoutFact
 from opwalker.views.device_functions import DeviceReader
+from opwalker.views.entries import EntryView
 from opwalker.views.kernel import read_kernel
 from tests.trees import tree
-from tests.views.miniatures import implementation
+from tests.views.miniatures import SOURCE, implementation
 
 
 def layouts(parameters: str, body: str, before: str = "") -> list[LayoutFact]:
@@ -293,3 +294,34 @@ def test_the_stride_of_another_dimension_is_not_the_documented_layout() -> None:
 
 def test_a_kernel_without_documented_shapes_says_nothing() -> None:
     assert layouts("T* o, int n", "o[threadIdx.x] = n;") == []
+
+
+PUTTING = """template <typename O, typename I>
+struct Put {
+  float scale;
+  __device__ void operator()(O& to, const I from) const { to = from * scale; }
+};
+template <typename O>
+struct Add {
+  __device__ void operator()(O& to) const { to += to; }
+};
+__device__ float grown(float v) { return v * 2; }
+__device__ void bump(float& v) { v = 1; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "access"),
+    [
+        ("Put<float, float> put{2.f}; put(rows[threadIdx.x], other[threadIdx.x]);", {"rows": "write", "other": "read"}),
+        ("Add<float> add; add(rows[threadIdx.x]);", {"rows": "read, write"}),
+        ("bump(rows[threadIdx.x]); n = grown(other[threadIdx.x]);", {"rows": "write", "other": "read"}),
+        ("n = fmaxf(other[threadIdx.x], 1.f);", {"other": "read"}),
+        ("unknown(rows[threadIdx.x]);", {"rows": "passed on"}),
+    ],
+)
+def test_what_becomes_of_an_element_that_is_passed(body: str, access: dict[str, str]) -> None:
+    parameters = "float* rows /* [n] */, const float* other /* [n] */, int n"
+    text = f"{PUTTING}__global__ void k({parameters}) {{\n{body}\n}}\n"
+    (found,) = EntryView(tree({"k.cu": text}), SOURCE).walk("k").implementations[-1].kernels
+    assert {fact.parameter: fact.access for fact in found.layouts} == access

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from opwalker.model.notes import Note, Statement, Statements, Table, Text
+from opwalker.model.walk import PythonRef
 from opwalker.views.entries import EntryView
 from opwalker.views.notes.note import note_of
 from opwalker.views.notes.words import condition, marked, message, some
+from opwalker.views.python_dims import with_dims
 from tests.trees import tree
 from tests.views.miniatures import SOURCE, walk_of
 
@@ -163,6 +165,7 @@ def test_sections_stand_in_reading_order(note: Note) -> None:
               "a slice of a wider tensor, as of a fused QKV, needs no copy."),
              ("  `width` is cut into groups of `x`: the `x` elements of a group stand side by side, so that one wide "
               "access can move them, then those of the next `page`, before the next group of `width` begins."),
+             "  How large `x` is, no caller in Python shows: the tensor that is passed decides.",
              "  Checks allow 1 dimension.",
              "Of `pages` and `slots`, neither contiguity nor a stride is asked for.",
              "`tokens` | `slots.size(0)` | `int`, 64 bits narrowed"],
@@ -420,3 +423,18 @@ def test_what_would_mislead_is_not_said(picked: Note, part: str, said: str, unsa
 def test_what_the_schema_calls_written_and_cannot_be(picked: Note) -> None:
     told = [one for one in section(picked, "contract") if one.startswith("The schema marks")]
     assert told == ["The schema marks `m` as written too, yet `int` is passed by value: nothing can be written to it."]
+
+
+def test_how_large_a_group_is_where_python_makes_it() -> None:
+    python = (
+        "import torch\n\ndef store(rows, pages, slots):\n    x = 16 // pages.element_size()\n"
+        "    made = pages.view(8, rows.shape[1] // x, -1, x)\n    torch.ops.mini.store(rows, made, slots)\n"
+    )
+    refs = (PythonRef("mini/ops.py", 6, "store"),)
+    files = {**LIBRARY, "mini/ops.py": python}
+    walk = with_dims(walk_of(files, "mini::store"), refs, files.__getitem__)
+    (told,) = [one for one in section(note_of(walk, "cuda"), "shapes") if "Python" in one]
+    assert told == (
+        "  Python makes it with `x = 16 // pages.element_size()`: so many elements that a group takes 16 bytes, in "
+        "`pages.view(8, rows.shape[1] // x, -1, x)`."
+    )

@@ -54,7 +54,7 @@ def shapes_section(chosen: Implementation) -> NoteSection | None:
 
 def _parameter(host: Host, fact: ParameterFact) -> Iterator[Statement]:
     """One statement a parameter, what the code says of it below."""
-    below = [*_derived(host, fact), *_others(fact), *_groups(fact), *_layout(host, fact)]
+    below = [*_derived(host, fact), *_others(fact), *_groups(host, fact), *_layout(host, fact)]
     derived = f"[{', '.join(fact.derived_shape)}]" if fact.derived_shape else ""
     if fact.shape_text:
         yield statement(
@@ -99,7 +99,7 @@ def _who(source: ShapeSource) -> str:
     return _SOURCES.get(source.kind, "Another place")
 
 
-def _groups(fact: ParameterFact) -> Iterator[Statement]:
+def _groups(host: Host, fact: ParameterFact) -> Iterator[Statement]:
     """``[.., d/x, n, x]``: what cutting a dimension into groups does to neighbours in memory."""
     dims = fact.shape or ()
     for number, dim in enumerate(dims):
@@ -116,6 +116,21 @@ def _groups(fact: ParameterFact) -> Iterator[Statement]:
             " elements of a group stand side by side, so that one wide access can move them",
             *then, " before the next group of ", code(found[1]), " begins.",
         )  # fmt: skip
+        yield from _made(host, found[2])
+
+
+def _made(host: Host, name: str) -> Iterator[Statement]:
+    """How large a group is, as Python makes the tensor; that it is not shown where nothing does."""
+    known = [one for one in host.dimensions if one.name == name]
+    for one in known:
+        bytes_of = re.fullmatch(r"(\d+) // (?:[\w.()\[\], =]+\.)?(?:element_size\(\)|itemsize)", one.value)
+        so = f": so many elements that a group takes {bytes_of[1]} bytes" if bytes_of else ""
+        yield statement(
+            "Python makes it with ", code(f"{name} = {one.value}"), so, ", in ", code(one.made), ".",
+            at=[line(one.file, one.line), line(one.file, one.made_line)],
+        )  # fmt: skip
+    if not known:
+        yield statement("How large ", code(name), " is, no caller in Python shows: the tensor that is passed decides.")
 
 
 def _layout(host: Host, fact: ParameterFact) -> Iterator[Statement]:
