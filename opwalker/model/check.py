@@ -185,6 +185,9 @@ class CheckedTree(Protocol):
     def classes(self, name: str) -> Sequence[tuple[str, ClassDef]]:
         """Class definitions with an unqualified name."""
 
+    def enumerations(self, name: str) -> Sequence[tuple[str, ...]]:
+        """The members of the enumerations with an unqualified name."""
+
     def fields(self, file: str, definition: ClassDef) -> Sequence[tuple[str, str, int]]:
         """``(name, type, line)`` of the data members of a class, aliases of the class followed."""
 

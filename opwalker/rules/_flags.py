@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opwalker.model.check import CheckedTree
-from opwalker.model.statements import CallText, Routine
+from opwalker.model.statements import CallText, Routine, Statement
 
 _ORDER = re.compile(
     r"memory_order(?:_|::)(relaxed|acquire|release|acq_rel|seq_cst|consume)|__ATOMIC_(RELAXED|ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)|__HIP_MEMORY_SCOPE"
@@ -20,6 +20,8 @@ _PEER = re.compile(r"\b(?:peer|remote|other|sg|signals|ptrs|bufs)\w*(?:\.\w+)?\s
 _FENCE = re.compile(
     r"__threadfence(?:_system|_block)?\Z|(?:cuda::)?(?:std::)?atomic_thread_fence\Z|__builtin_amdgcn_fence\Z|\w*fence\w*\Z"
 )
+
+_MOVES = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[+-]=)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,13 @@ def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
     refs = _references(routine)
     volatile = {d.name for one in routine.walk() for d in one.declares if "volatile" in d.type}
     volatile |= {p.name for p in routine.parameters if "volatile" in p.type}
+    own = {d.name for one in routine.walk() for d in one.declares} | {p.name for p in routine.parameters}
     for one in routine.walk():
-        if one.kind in ("while", "do", "for") and one.text:
+        if one.kind in ("while", "do", "for") and one.text and not _counts(one):
             yield from _polled(routine, one.text, one.line, one.calls, refs, volatile)
         for assigned in one.assigns:
             field = _field(assigned.target)
-            if assigned.operator == "=" and field:
+            if assigned.operator == "=" and field and assigned.target.strip() not in own:
                 how = "volatile" if _is_volatile(assigned.target, volatile) else "plain"
                 yield Access(
                     "store",
@@ -99,6 +102,18 @@ def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
             if call.simple in ("store", "fetch_add", "exchange") and call.receiver in refs:
                 field, scope, peer, at = refs[call.receiver]
                 yield Access("store", "atomic", field, _order(call), scope, peer, routine, call.line, at)
+
+
+def _counts(one: Statement) -> bool:
+    """Whether a loop ends by a value that it moves on itself: it goes through something, and waits for nothing."""
+    moved = {
+        assigned.target.strip()
+        for part in one.walk()
+        for assigned in part.assigns
+        if assigned.operator in ("++", "--", "+=", "-=")
+    }
+    moved |= {found[1] or found[2] for found in _MOVES.finditer(one.step)}
+    return any(re.search(rf"(?<![\w.>]){re.escape(name)}\b", one.text) for name in moved if name.isidentifier())
 
 
 def _polled(

@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from opwalker.model.statements import Routine, Statement
+from opwalker.model.statements import DeclareText, Routine, Statement
 
 BARRIER = re.compile(r"(?:::)?__syncthreads(?:_count|_and|_or)?\Z|__barrier_sync\Z|__builtin_amdgcn_s_barrier\Z")
 _SOURCE = re.compile(r"\bthreadIdx\s*\.\s*[xyz]\b|\blaneid\b|\b__laneid\b|\bthread_rank\(\)")
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+_SCALAR = re.compile(
+    r"(?:(?:const|constexpr|static|volatile|unsigned|signed|auto|bool|char|short|int|long|float|double|half|dim3|[\w:]+_t|"
+    r"u?(?:char|short|int|long|float)[1234]?)\s*)+&?"
+)
 #: A vote or reduction over the block gives every thread the same answer.
 _SAME = re.compile(r"__syncthreads_(?:and|or|count)|\b__shfl_sync\b|\b__(?:all|any|ballot)_sync\b")
 
@@ -30,7 +34,9 @@ class Threads:
             before = len(self._names)
             for one in routine.walk():
                 for declared in one.declares:
-                    if declared.value and self.differ(declared.value, one.line) and "__shared__" not in declared.type:
+                    if declared.value is None or "__shared__" in declared.type or _makes_object(declared):
+                        continue
+                    if self.differ(declared.value, one.line):
                         self._names.add(self._variable(declared.name, one.line))
                 for assigned in one.assigns:
                     plain = assigned.target.strip()
@@ -52,6 +58,12 @@ class Threads:
         """A variable by the first line of the innermost block that declares the name; 0 for one from elsewhere."""
         around = [one for one in self._ranges.get(name, ()) if one[0] <= line <= one[1]]
         return name, max(around)[0] if around else 0
+
+
+def _makes_object(declared: DeclareText) -> bool:
+    """Whether an object of a class is constructed: that a thread's index is among what it is made of does not say that
+    what it answers differs."""
+    return declared.value is not None and declared.value[:1] in ("(", "{") and not _SCALAR.fullmatch(declared.type)
 
 
 def _declared(routine: Routine) -> Iterator[tuple[int, int, str]]:

@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from opwalker.model.statements import Statement
+from opwalker.model.statements import Routine, Statement
 from opwalker.notation.cpp_expression import Expr, parse_expression
 
 _WORD = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?:(?:\.|->)[A-Za-z_]\w*(?:\((?:[^()]|\([^()]*\))*\))?)*")
@@ -23,6 +23,7 @@ _NO_VALUE = frozenset(
 _MADE = re.compile(r"=?\s*(?:[\w:]+::)?(?:empty|zeros|ones|full|rand|randn)\s*\(\s*\{([^{}]*)\}")
 _SIZE = re.compile(r"\w+(?:\.|->)size\((-?\d+)\)")
 _CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE|REQUIRE|assert|Check|Assert|Require|Enforce)\w*\Z")
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*|k[A-Z]\w*")
 _LEAVES = frozenset(("return", "throw", "break", "continue"))
 _DEEPEST = 8
 #: No longer text is worked out: names that are made of each other grow without end.
@@ -95,7 +96,7 @@ def checks_before(
         for call in one.calls:
             if _CHECK.match(call.simple) and call.receiver is None and call.arguments:
                 yield call.arguments[0], True, call.line
-        if one.kind == "if" and one.body and _leaves(one.body) and not one.orelse:
+        if one.kind == "if" and one.body and leaves(one.body) and not one.orelse:
             yield one.text, False, one.line
         if one.kind == "if" and any(call for held in one.body for call in held.calls if _CHECK.match(call.simple)):
             yield one.text, False, one.line
@@ -104,10 +105,11 @@ def checks_before(
             yield one.text, not any(inside is other for other in one.orelse), one.line
 
 
-def _leaves(body: Sequence[Statement]) -> bool:
+def leaves(body: Sequence[Statement]) -> bool:
+    """Whether what follows a block is not reached from its end."""
     last = body[-1]
     if last.kind == "block" and last.body:
-        return _leaves(last.body)
+        return leaves(last.body)
     return last.kind in _LEAVES or any(re.search(r"\b(?:exit|abort|TORCH_CHECK|throw)\b", c.name) for c in last.calls)
 
 
@@ -144,6 +146,14 @@ def split(text: str) -> list[str]:
             out.append(text[start:at])
             start = at + 1
     return [*out, text[start:]] if text[start:].strip() else out
+
+
+def is_fixed(routine: Routine, name: str) -> bool:
+    """Whether a name is a constant of the build, as far as the routine shows it: a parameter of its template, a
+    ``constexpr`` of its own, or a name written as constants are."""
+    if "::" in name or _CONSTANT.fullmatch(name) or re.search(rf"\b{re.escape(name)}\b", routine.template or ""):
+        return True
+    return any(d.name == name and "constexpr" in d.type for one in routine.walk() for d in one.declares)
 
 
 def number_of(text: str, known: Mapping[str, str] | None = None) -> int | None:

@@ -88,6 +88,29 @@ __global__ void ranks(float* out, int n) {
     out[r] += 1;
   }
 }
+struct Row {
+  int length;
+  __device__ Row(const int* lengths, int b, int t) : length(lengths[b]) {}
+  __device__ bool ends(int from) const { return from >= length; }
+};
+__global__ void rows(float* out, const int* lengths, int from) {
+  const Row row(lengths, blockIdx.x, threadIdx.x);
+  if (row.ends(from)) return;
+  __syncthreads();
+  const int end = min(from + 64, row.length);
+  for (int i = from; i < end; i += 32) {
+    __syncthreads();
+    out[i + threadIdx.x] = 0;
+  }
+}
+__global__ void rounded(float* out, const float* in, int n) {
+  const int rounds = (n + blockDim.x - 1) / blockDim.x * blockDim.x;
+  for (int i = threadIdx.x; i < rounds; i += blockDim.x) {
+    float x = i < n ? in[i] : 0;
+    __syncthreads();
+    if (i < n) out[i] = x;
+  }
+}
 ```
 
 *Use instead.* A flag that keeps the threads past the end idle until after the last barrier.
@@ -101,9 +124,11 @@ from collections.abc import Iterator, Sequence
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._threads import BARRIER, Threads
+from opwalker.rules._values import is_fixed
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_][\w:]*")
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*|k[A-Z]\w*")
+
+_WHOLE_BLOCKS = re.compile(r"/\s*blockDim\s*\.\s*x\s*\)?\s*\*\s*blockDim\s*\.\s*x\W*\Z")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -128,7 +153,7 @@ def _block(
                     )  # fmt: skip
         parted = cause
         if one.kind in ("if", "while", "for", "do", "switch") and threads.differ(one.text, one.line):
-            if one.kind == "for" and _fixed(routine, one, threads):
+            if one.kind == "for" and (_fixed(routine, one, threads) or _rounded(routine, one)):
                 yield from _block(routine, one.body, threads, cause)
                 continue
             if one.kind == "if" and _matched(one, statements[number + 1 :]):
@@ -143,12 +168,17 @@ def _block(
 def _fixed(routine: Routine, one: Statement, threads: Threads) -> bool:
     """Whether a loop's bound is a constant of the build: the threads may all go round equally often, as where it is a
     multiple of the step."""
-    constants = {d.name for held in routine.walk() for d in held.declares if "constexpr" in d.type}
     names = [found for found in _NAME.findall(one.text) if not threads.differ(found, one.line)]
-    return all(
-        "::" in name or name in constants or _CONSTANT.fullmatch(name) or name in (routine.template or "").split()
-        for name in names
-    )
+    return all(is_fixed(routine, name) for name in names)
+
+
+def _rounded(routine: Routine, one: Statement) -> bool:
+    """Whether a loop goes by blocks up to a multiple of a block: every thread goes round equally often."""
+    bound = re.fullmatch(r"(\w+)\s*<\s*(\w+)", one.text.strip())
+    if bound is None or not re.fullmatch(rf"{bound[1]}\s*\+=\s*blockDim\s*\.\s*x", one.step.strip()):
+        return False
+    values = [d.value or "" for held in routine.walk() for d in held.declares if d.name == bound[2]]
+    return bool(values) and all(_WHOLE_BLOCKS.search(value) for value in values)
 
 
 def _matched(one: Statement, rest: Sequence[Statement]) -> bool:

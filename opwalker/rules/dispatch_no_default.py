@@ -40,6 +40,22 @@ void by_width(const Shape& shape, torch::Tensor& y, cudaStream_t stream) {
     launch<3>(y, stream);
   }
 }
+enum class Kind { Even, Odd, Both };
+void by_kind(torch::Tensor& y, Kind kind, cudaStream_t stream) {
+  if (kind == Kind::Even) {  // flagged
+    launch<2>(y, stream);
+  } else if (kind == Kind::Odd) {
+    launch<3>(y, stream);
+  }
+}
+void by_parts(torch::Tensor& y, int64_t rows, int step, cudaStream_t stream) {
+  const int parts = (rows + step - 1) / step;
+  if (parts == 1) {  // flagged
+    launch<1>(y, stream);
+  } else if (parts == 2) {
+    launch<2>(y, stream);
+  }
+}
 void unchecked(torch::Tensor& y, const torch::Tensor& weight, cudaStream_t stream) {
   Shape shape;
   shape.width = weight.size(-1);
@@ -105,6 +121,40 @@ void panics(torch::Tensor& y, int64_t d, cudaStream_t stream) {
     host::Panic("no kernel for ", d);
   }
 }
+void asserts(torch::Tensor& y, int64_t d, cudaStream_t stream) {
+  if (d == 64) {
+    launch<64>(y, stream);
+  } else if (d == 128) {
+    launch<128>(y, stream);
+  } else {
+    assert(false);
+  }
+}
+enum class Kind { Even, Odd };
+void every(torch::Tensor& y, Kind kind, cudaStream_t stream) {
+  if (kind == Kind::Even) {
+    launch<2>(y, stream);
+  } else if (kind == Kind::Odd) {
+    launch<3>(y, stream);
+  }
+  switch (kind) {
+    case Kind::Even: launch<2>(y, stream); break;
+    case Kind::Odd: launch<3>(y, stream); break;
+  }
+}
+int next_pow2(int64_t n);
+void steps(torch::Tensor& y, int64_t rows, cudaStream_t stream) {
+  TORCH_CHECK(rows <= 16, "too many rows");
+  const int wide = next_pow2(rows);
+  const int threads = wide < 4 ? 4 : wide;
+  if (threads == 4) {
+    launch<4>(y, stream);
+  } else if (threads == 8) {
+    launch<8>(y, stream);
+  } else if (threads == 16) {
+    launch<16>(y, stream);
+  }
+}
 void left(torch::Tensor& y, int64_t d, cudaStream_t stream) {
   if (d % 64 != 0) throw std::invalid_argument("a multiple of 64");
   if (d % 128 == 0) {
@@ -127,11 +177,14 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._above import asked_above
 from opwalker.rules._launches import Point, points
+from opwalker.rules._ranges import known_values
 from opwalker.rules._values import checks_before, terms_of
 
 _FAILS = re.compile(
-    r"\w*(?:CHECK|ASSERT|ERROR|Error|THROW|throw|abort|exit|unreachable|UNREACHABLE|fail|Fail|FAIL|raise|[Pp]anic|PANIC|[Ff]atal|FATAL|RuntimeCheck)\w*"
+    r"assert|\w*(?:CHECK|ASSERT|ERROR|Error|THROW|throw|abort|exit|unreachable|UNREACHABLE|fail|Fail|FAIL|raise|[Pp]anic|PANIC|[Ff]atal|FATAL|RuntimeCheck)\w*"
 )
+_COMPARED = re.compile(r"(\w[\w.]*(?:->\w+)*)\s*==\s*([\w:]+)")
+_ROUNDS = re.compile(r"(?i)pow(?:er)?_?(?:of_?)?(?:2|two)|bit_ceil")
 _EQUAL = re.compile(r"==|\bis_same|\.has_value\(\)")
 
 
@@ -155,6 +208,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 _works(last)
                 or _decided(point, one)
                 or _decided_above(tree, routine, one)
+                or _all_of_an_enumeration(tree, one)
+                or _powers_of_two(routine, one)
                 or _goes_on(routine, one, point.after, branches)
             ):
                 continue
@@ -233,6 +288,43 @@ def _decided_above(tree: CheckedTree, routine: Routine, one: Statement) -> bool:
     """Whether what is chosen by came in as a parameter, or in one, and every caller has checked it."""
     asked = {term for term in terms_of(one.text, {}) if "(" not in term}
     return bool(asked) and any(asked_above(tree, routine, term) for term in asked)
+
+
+def _values(one: Statement) -> tuple[str, tuple[str, ...]]:
+    """What a chain or a ``switch`` asks for by equality alone, and what it is compared with; else empty."""
+    if one.kind == "switch":
+        return one.text.strip("() "), tuple(held.text.strip() for held in one.body if held.kind == "case" and held.text)
+    values: list[str] = []
+    asked = ""
+    while True:
+        found = _COMPARED.fullmatch(one.text.strip("() "))
+        if found is None or asked not in ("", found[1]):
+            return "", ()
+        asked = found[1]
+        values.append(found[2])
+        if len(one.orelse) != 1 or one.orelse[0].kind != "if":
+            return asked, tuple(values)
+        one = one.orelse[0]
+
+
+def _all_of_an_enumeration(tree: CheckedTree, one: Statement) -> bool:
+    """Whether there is a branch for each member of an enumeration."""
+    _, values = _values(one)
+    parts = [value.rsplit("::", 1) for value in values]
+    if not parts or any(len(part) < 2 for part in parts) or len({part[0] for part in parts}) > 1:
+        return False
+    named = {part[1] for part in parts}
+    return any(members and set(members) <= named for members in tree.enumerations(parts[0][0]))
+
+
+def _powers_of_two(routine: Routine, one: Statement) -> bool:
+    """Whether the branches are for powers of two, and the value is rounded to one: what is left may be nothing."""
+    asked, values = _values(one)
+    numbers = [int(value) for value in values if value.isdigit()]
+    if len(numbers) < max(len(values), 2) or any(number & (number - 1) for number in numbers):
+        return False
+    known = known_values(routine)
+    return any(_ROUNDS.search(known.get(term, "")) for term in terms_of(asked, known))
 
 
 def _goes_on(routine: Routine, one: Statement, after: Sequence[Statement], branches: list) -> bool:

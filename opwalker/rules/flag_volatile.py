@@ -26,6 +26,23 @@ __device__ void meet(Mailbox* self, Mailbox** peers, int rank, uint32_t tag) {
   } while (seen != tag);
 }
 __device__ void count(Counter* c) { c->steps = c->steps + 1; }
+struct Pack { int steps; float item[8]; };
+__device__ void fill(Pack* pack) {
+  pack->steps = 8;
+  for (int i = 0; i < pack->steps; i++) pack->item[i] = 0;
+}
+```
+
+```cuda counters.cuh
+struct Tally { volatile int seen; };
+```
+
+```cuda packs.cu
+struct Row { int seen; };
+__device__ void open(Row* row) { row->seen = 0; }
+__device__ void wait(Row* row) {
+  while (row->seen != 1) {}
+}
 ```
 
 *Use instead.* A release store and an acquire load of system scope; or fences before the one and after the other (then
@@ -41,7 +58,12 @@ from opwalker.rules._flags import Access, accesses, fences, volatile_fields
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     declared = volatile_fields(tree)
-    found = [one for one in accesses(tree) if one.how == "volatile" or one.field in declared]
+    found = [
+        one
+        for one in accesses(tree)
+        if one.how == "volatile"
+        or (one.field in declared and declared[one.field][0] in tree.included(one.routine.file))
+    ]
     stores = {one.field: one for one in found if one.kind == "store"}
     polls = {one.field: one for one in found if one.kind == "poll"}
     shared = stores.keys() & polls.keys()

@@ -16,8 +16,14 @@ struct Hub {
   }
 };
 void drain(cudaStream_t stream) { cudaStreamSynchronize(stream); }
+int started(Hub& hub, bool in_background) {
+  if (in_background) return 0;
+  return hub.exchange(1);
+}
+int now(Hub& hub) { return started(hub, false); }
 PYBIND11_MODULE(kit, m) {
   py::class_<Hub>(m, "Hub").def("exchange", &Hub::exchange);  // flagged
+  m.def("now", &now);  // flagged
   m.def("drain", &drain);  // flagged
 }
 ```
@@ -39,13 +45,19 @@ struct Hub {
     return *seen;
   }
   int size() const { return 8; }
+  int started(bool wait_for_it) {
+    if (!wait_for_it) { return 0; }
+    return exchange(1);
+  }
+  int start() { return started(false); }
 };
 void order(c10::Stream stream, c10::Event& event) { stream.wait(event); }
 PYBIND11_MODULE(kit, m) {
   py::class_<Hub>(m, "Hub")
       .def("exchange", &Hub::exchange, py::call_guard<py::gil_scoped_release>())
       .def("released", &Hub::released)
-      .def("size", &Hub::size);
+      .def("size", &Hub::size)
+      .def("start", &Hub::start);
   m.def("order", &order);
 }
 ```
@@ -56,10 +68,11 @@ PYBIND11_MODULE(kit, m) {
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import Routine, Statement
+from opwalker.model.statements import CallText, Routine, Statement
+from opwalker.rules._values import leaves
 
 _WAITS = re.compile(
     r"(?:cuda|hip)(?:StreamSynchronize|DeviceSynchronize|EventSynchronize)|(?:.*::)?(?:join|wait|wait_for|wait_until|recv|"
@@ -72,17 +85,21 @@ _DEEPEST = 5
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
+    told: set[tuple[str, int, str]] = set()
     for op in tree.ops:
         if op.kind not in ("pybind11", "nanobind"):
             continue
+        name = op.name.rsplit(".", 1)[-1]
         for impl in op.impls or ():
             routine = tree.routine_at(impl.host.file, impl.host.line) if impl.host else None
-            if routine is None or _guarded(tree, impl.file, impl.line, op.name.rsplit(".", 1)[-1]):
+            if routine is None or _guarded(tree, impl.file, impl.line, name):
                 continue
-            way = _blocks(tree, routine, 0, set())
+            key = (impl.file, impl.line, name)  # one binding can stand in several modules
+            way = None if key in told else _blocks(tree, routine, {}, 0, set())
             if way is not None:
+                told.add(key)
                 said = f"{op.name} blocks in {routine.name} while it holds the interpreter lock"
-                yield Draft(impl.file, impl.line, said, way, op.name.rsplit(".", 1)[-1], op=op.name)
+                yield Draft(impl.file, impl.line, said, way, name, op=op.name)
 
 
 def _guarded(tree: CheckedTree, file: str, line: int, name: str) -> bool:
@@ -99,17 +116,38 @@ def _guarded(tree: CheckedTree, file: str, line: int, name: str) -> bool:
     return "gil_scoped_release" in text[max(start, 0) : end]
 
 
-def _blocks(tree: CheckedTree, routine: Routine, depth: int, seen: set[tuple[str, int]]) -> tuple[Related, ...] | None:
-    """The steps to a wait that runs with the lock held."""
-    key = (routine.file, routine.line)
+def _blocks(
+    tree: CheckedTree, routine: Routine, given: Mapping[str, bool], depth: int, seen: set[tuple]
+) -> tuple[Related, ...] | None:
+    """The steps to a wait that runs with the lock held; ``given`` are parameters whose value the caller fixes."""
+    key = (routine.file, routine.line, *sorted(given.items()))
     if key in seen or depth > _DEEPEST or routine.on_device:
         return None
     seen.add(key)
-    return _in_block(tree, routine, routine.statements, depth, seen)
+    return _in_block(tree, routine, routine.statements, given, depth, seen)
+
+
+def _handed(target: Routine, call: CallText, given: Mapping[str, bool]) -> dict[str, bool]:
+    """The parameters of a call's target that are a constant ``true`` or ``false`` here."""
+    known = {"true": True, "false": False, **given}
+    pairs = zip(target.parameters, call.arguments, strict=False)
+    return {one.name: known[argument.strip()] for one, argument in pairs if argument.strip() in known}
+
+
+def _holds(one: Statement, given: Mapping[str, bool]) -> bool | None:
+    """Whether a branch is taken, where the given parameters say it."""
+    name = one.text.strip().strip("()").strip()
+    value = given.get(name.removeprefix("!").strip()) if one.kind in ("if", "if constexpr") else None
+    return None if value is None else value != name.startswith("!")
 
 
 def _in_block(
-    tree: CheckedTree, routine: Routine, statements: Sequence[Statement], depth: int, seen: set[tuple[str, int]]
+    tree: CheckedTree,
+    routine: Routine,
+    statements: Sequence[Statement],
+    given: Mapping[str, bool],
+    depth: int,
+    seen: set[tuple],
 ) -> tuple[Related, ...] | None:
     for one in statements:
         if any("gil_scoped_release" in d.type for d in one.declares) or any(
@@ -128,13 +166,16 @@ def _in_block(
                 if call.receiver is not None or call.name.startswith(_PLAIN):
                     return (Related(routine.file, call.line, f"waits here by {call.name}"),)
             for target in tree.targets(routine, call):
-                way = _blocks(tree, target, depth + 1, seen)
+                way = _blocks(tree, target, _handed(target, call, given), depth + 1, seen)
                 if way is not None:
                     return (Related(routine.file, call.line, f"calls {target.name}"), *way)
-        for part in (one.body, one.orelse):
-            way = _in_block(tree, routine, part, depth, seen)
+        holds = _holds(one, given)
+        for part, taken in ((one.body, holds is not False), (one.orelse, holds is not True)):
+            way = _in_block(tree, routine, part, given, depth, seen) if taken else None
             if way is not None:
                 return way
+            if holds is not None and taken and part and leaves(part):
+                return None
     return None
 
 

@@ -75,7 +75,16 @@ struct Hub {
   cudaStream_t stream;
   void clear(int rank) { twice_kernel<<<1, 32, 0, stream>>>(flags); }
 };
-PYBIND11_MODULE(kit, m) { py::class_<Hub>(m, "Hub").def("clear", &Hub::clear); }
+void start(int64_t address, int64_t size, at::ScalarType type, cudaStream_t stream) {
+  twice_kernel<<<1, 32, 0, stream>>>(reinterpret_cast<float*>(address));
+}
+void start_here(int64_t address, int64_t size, at::ScalarType type) {
+  start(address, size, type, at::cuda::getCurrentCUDAStream());
+}
+PYBIND11_MODULE(kit, m) {
+  py::class_<Hub>(m, "Hub").def("clear", &Hub::clear);
+  m.def("start", &start_here);
+}
 extern "C" void pointers(float* x, cudaStream_t stream) { twice_kernel<<<1, 32, 0, stream>>>(x); }
 void guarded(torch::Tensor& x) {
   const at::cuda::OptionalCUDAGuard guard(device_of(x));
@@ -98,7 +107,8 @@ from opwalker.rules._guards import sets_device
 from opwalker.rules._launches import Site, points, roots_first, sites
 
 _NUMBER = re.compile(
-    r"(?:const\s+)?(?:std::)?(?:bool|char|short|int|long|unsigned|float|double|size_t|u?int(?:8|16|32|64)_t|string|\s)+"
+    r"(?:const\s+)?(?:std::)?(?:bool|char|short|int|long|unsigned|float|double|size_t|u?int(?:8|16|32|64)_t|string|"
+    r"DLDataType|(?:\w+::)*(?:ScalarType|dtype|Dtype|DataType)|\s)+"
     r"(?:const)?\s*&?"
 )
 

@@ -29,6 +29,15 @@ __device__ void take(Box* box, uint32_t tag) {
   cuda::atomic_ref<uint32_t, cuda::thread_scope_system> theirs(box->ready);
   while (theirs.load(cuda::memory_order_acquire) != tag) {}
 }
+__device__ void wait(uint32_t* signal, uint32_t tag) {
+  cuda::atomic_ref<uint32_t, cuda::thread_scope_system> theirs(*signal);
+  while (theirs.load(cuda::memory_order_acquire) != tag) {}
+}
+__device__ void meet(uint32_t* mailbox, uint32_t tag) {
+  uint32_t *signal, *other;
+  signal = mailbox + 8;
+  wait(signal, tag);
+}
 ```
 
 *Use instead.* Acquire where the other side releases, and release where it acquires.

@@ -47,6 +47,16 @@ void pick(float* y, int64_t count, cudaStream_t stream) {
     picked<<<1, 1, 0, stream>>>(y, count);
   }
 }
+template <int N>
+__global__ void fixed(float* y) {
+  static_assert(N % 2 == 0);
+  constexpr int PARTS = N / 2;
+  for (int i = 0; i < N; i += 2) y[i + 1] = y[i];
+  for (int i = 0; i < PARTS; i += 2) y[i + 1] = y[i];
+}
+__global__ void chosen(float* y, int n) {
+  for (int i = 0; i < n; i += 2) y[i] = i + 1 < n ? y[i + 1] : 0;
+}
 __global__ void stepped(float* y, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = 0;
 }
@@ -64,7 +74,7 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._above import settled_above
 from opwalker.rules._launches import Point, locals_of_point, points
-from opwalker.rules._values import checks_before, terms_of
+from opwalker.rules._values import checks_before, is_fixed, terms_of
 
 _WIDTH = {"2": 2, "4": 4, "8": 8}
 _WIDE = re.compile(
@@ -90,11 +100,14 @@ def _loop(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Draft
     if step is None:
         return
     count = _multiple(step[1])
-    if count < 2 or _divides(routine, limit, one.line):
+    if count < 2 or _divides(routine, limit, one.line) or is_fixed(routine, limit):
         return
+    asks = re.compile(rf"<=?\s*{re.escape(limit)}\b[^?;]*\?")
     for held in one.body:
         for part in held.walk():
-            if part.kind in ("if", "while") and re.search(rf"\b{re.escape(limit)}\b", part.text):
+            if asks.search(part.text) or (
+                part.kind in ("if", "while") and re.search(rf"\b{re.escape(limit)}\b", part.text)
+            ):
                 return  # the body looks at the bound itself
     for held in one.body:
         for part in held.walk():

@@ -29,6 +29,8 @@ _WEIGHT = {"named": 0, "checked": 1, "passed": 2}
 _VALUE = re.compile(
     r"(?:const\s+)?(?:std::)?(?:int|bool|float|double|long|size_t|u?int(?:8|16|32|64)_t)(?:\s+const)?\Z"
 )
+#: A number by such a name is an address, and the shape is that of what lies there.
+_ADDRESS = re.compile(r"(?i)(?:_|\A)(?:data_?)?(?:ptrs?|addr(?:ess)?|pointer)\Z|Ptr\Z")
 
 
 def derived_facts(
@@ -123,7 +125,7 @@ def _rank(expr: Expr) -> tuple[str, int] | None:
 def with_derived(parameter: ParameterFact, facts: Sequence[DerivedFact], file: str, line: int) -> ParameterFact:
     """A parameter with what code says of its shape, compared with what is documented; declared at the place given."""
     facts = tuple(dict.fromkeys(facts))
-    if _VALUE.match(parameter.type) and parameter.sources:
+    if _VALUE.match(parameter.type) and parameter.sources and not _ADDRESS.search(parameter.name):
         wrong = tuple(
             Contradiction(s.text, s.span, parameter.type, f"{parameter.type} is one value", file, line)
             for s in parameter.sources

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opwalker import resources
@@ -43,6 +43,8 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
     found = [one for one in run_rules(tree, selected, session.progress) if one.file not in foreign]
     wanted = [one for one in found if _within(one.file, chosen.paths) and not project.ignores(one.rule, one.file)]
     hidden = {"settings": sum(_within(one.file, chosen.paths) for one in found) - len(wanted)}
+    once = list(_once(wanted, lambda path: session.known[path][3]))
+    hidden["the same text in another file"], wanted = len(wanted) - len(once), once
     # Of a change, the excuses count that stand beside findings or in what was changed.
     told = {one.file for one in wanted} | set(changes or ())
     files = [
@@ -86,6 +88,14 @@ def _changed(one: Finding, changes: Changes) -> bool:
     """Whether a finding, or a step of what it rests on, lies on a changed line."""
     places = [(one.file, one.line, one.end_line), *((at.file, at.line, at.line) for at in one.related)]
     return any(first <= end and line <= last for file, line, end in places for first, last in changes.get(file, ()))
+
+
+def _once(found: Sequence[Finding], digest: Callable[[str], str]) -> Iterator[Finding]:
+    """Findings in a file that a source holds twice are told of the first."""
+    first: dict[tuple, str] = {}
+    for one in found:
+        if first.setdefault((digest(one.file), one.rule, one.line, one.message), one.file) == one.file:
+            yield one
 
 
 def _said(others: Mapping[str, Sequence[str]]) -> Iterator[str]:

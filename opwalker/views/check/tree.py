@@ -245,6 +245,11 @@ class Tree:
         wanted = strip_arguments(name).rsplit("::", 1)[-1]
         return self._index.entries(wanted, ("class",), lambda facts: facts.classes)
 
+    def enumerations(self, name: str) -> Sequence[tuple[str, ...]]:
+        """The members of the enumerations with an unqualified name."""
+        found = self._index.entries(name.rsplit("::", 1)[-1], ("enum",), lambda facts: facts.enums)
+        return [tuple(member for member, _ in enum.members) for _, enum in found]
+
     def fields(self, file: str, definition: ClassDef) -> Sequence[tuple[str, str, int]]:
         """The data members of a class."""
         key = (file, definition.body_start)
