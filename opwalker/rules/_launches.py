@@ -25,7 +25,7 @@ _LAUNCH = re.compile(r"(?:cuda|hip)(Launch(?:Cooperative)?Kernel(?:ExC?|GGL)?)\Z
 #: What asks for the last error of the runtime.
 ASKS = re.compile(r"\b(?:cuda|hip)(?:Get|PeekAt)LastError\b")
 _NO_NAME = re.compile(
-    r"^[&(\s]*(?:\(\s*(?:const\s+)?void\s*\*\s*\)|reinterpret_cast<(?:const )?void\s*(?:const)?\s*\*>\s*\()?[\s&(]*"
+    r"^[&\s]*(?:\(+\s*(?:const\s+)?void\s*\*\s*\)|reinterpret_cast<(?:const )?void\s*(?:const)?\s*\*>\s*\()?[\s&(]*"
 )
 
 

@@ -176,8 +176,7 @@ from collections.abc import Iterator, Sequence
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._above import asked_above
-from opwalker.rules._launches import Point, points
-from opwalker.rules._ranges import known_values
+from opwalker.rules._launches import Point, locals_of_point, points
 from opwalker.rules._values import checks_before, terms_of
 
 _FAILS = re.compile(
@@ -209,7 +208,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 or _decided(point, one)
                 or _decided_above(tree, routine, one)
                 or _all_of_an_enumeration(tree, one)
-                or _powers_of_two(routine, one)
+                or _powers_of_two(point, one)
                 or _goes_on(routine, one, point.after, branches)
             ):
                 continue
@@ -317,13 +316,13 @@ def _all_of_an_enumeration(tree: CheckedTree, one: Statement) -> bool:
     return any(members and set(members) <= named for members in tree.enumerations(parts[0][0]))
 
 
-def _powers_of_two(routine: Routine, one: Statement) -> bool:
+def _powers_of_two(point: Point, one: Statement) -> bool:
     """Whether the branches are for powers of two, and the value is rounded to one: what is left may be nothing."""
     asked, values = _values(one)
     numbers = [int(value) for value in values if value.isdigit()]
     if len(numbers) < max(len(values), 2) or any(number & (number - 1) for number in numbers):
         return False
-    known = known_values(routine)
+    known = locals_of_point(point)
     return any(_ROUNDS.search(known.get(term, "")) for term in terms_of(asked, known))
 
 

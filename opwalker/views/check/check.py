@@ -94,7 +94,7 @@ def _once(found: Sequence[Finding], digest: Callable[[str], str]) -> Iterator[Fi
     """Findings in a file that a source holds twice are told of the first."""
     first: dict[tuple, str] = {}
     for one in found:
-        if first.setdefault((digest(one.file), one.rule, one.line, one.message), one.file) == one.file:
+        if first.setdefault((digest(one.file), one.rule, one.line, one.column), one.file) == one.file:
             yield one
 
 
