@@ -27,7 +27,7 @@ CASES = (
     case("tokens that fill up the batch", tokens=9, topk=4, hidden_size=128, unused=0.3),
     case("experts of other devices", tokens=9, topk=4, hidden_size=128, unused=0.2, mapped=True),
     case("no token", tokens=0, topk=2, hidden_size=64, empty=True),
-    case("large", tokens=4096, topk=8, hidden_size=4096, large=True),
+    case("large", tokens=1024, topk=8, hidden_size=4096, large=True),
 )
 BENCH = (case("4096 tokens, 8 experts, 4096", tokens=4096, topk=8, hidden_size=4096, dtypes=("bfloat16",)),)
 

@@ -126,7 +126,9 @@ void paged_attention_v2(Tensor& out,                // [num_seqs, num_heads, hea
             sums, highest, parts, static_cast<const scalar_t*>(query.data_ptr()), slopes, cache, query.stride(0),
             static_cast<int>(num_kv_heads), static_cast<int>(head_size), static_cast<float>(scale));
     check_launch("paged_attention_v2");
-    paged_attention_v2_reduce_kernel<scalar_t><<<heads, kAttentionThreads, max_num_partitions * sizeof(float), stream>>>(
+    // Whole vectors: the compiler may read shares four at a time, also where fewer are left.
+    const int64_t shares = (max_num_partitions + 3) / 4 * 4 * sizeof(float);
+    paged_attention_v2_reduce_kernel<scalar_t><<<heads, kAttentionThreads, shares, stream>>>(
         static_cast<scalar_t*>(out.data_ptr()), sums, highest, parts, cache.seq_lens,
         static_cast<int>(max_num_partitions), static_cast<int>(head_size));
     check_launch("paged_attention_v2");

@@ -28,7 +28,7 @@ CASES = (
     case("powers of two in columns", tokens=6, hidden_size=384, group_size=128, ue8m0=True, transposed=True),
     case("small values, where eps counts", tokens=5, hidden_size=256, group_size=128, size=1e-4, eps=1e-3),
     case("no token", tokens=0, hidden_size=128, group_size=128, empty=True),
-    case("large", tokens=4096, hidden_size=7168, group_size=128, transposed=True, large=True),
+    case("large", tokens=2048, hidden_size=7168, group_size=128, transposed=True, large=True),
 )
 BENCH = (case("16384 x 4096, groups of 128", tokens=16384, hidden_size=4096, group_size=128, dtypes=("bfloat16",)),)
 

@@ -34,7 +34,7 @@ CASES = (
     case("a scale for each block of 2 by 16", shape=(6,), hidden_size=80, group=(2, 16), blocks=True),
     case("a scale for each group of 40 of a token", shape=(5,), hidden_size=80, group=(1, 40), blocks=True),
     case("no token", shape=(0,), hidden_size=64, empty=True),
-    case("large", shape=(4096,), hidden_size=5120, large=True),
+    case("large", shape=(2048,), hidden_size=5120, large=True),
     case("large, a scale for each token", shape=(70001,), hidden_size=128, group=(1, -1), large=True),
 )
 BENCH = (case("16384 x 4096", shape=(16384,), hidden_size=4096, dtypes=("bfloat16",)),)

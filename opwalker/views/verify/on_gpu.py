@@ -149,9 +149,13 @@ def _array(tensor: torch.Tensor) -> Array:
     return made
 
 
-def opcheck(op: GpuOp, arguments: Mapping[str, Any]) -> list[str]:
-    """What torch's own checks of a custom op find wrong."""
+def opcheck(op: GpuOp, arguments: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """What torch's own checks of a custom op find wrong, and the checks that torch cannot make of these element types:
+    it compares tensors by arithmetic, which fp8 has none of."""
     _, values = laid_out(arguments)
     ordered = tuple(values.get(one.name, one.default) for one in op.parameters)
     found = torch.library.opcheck(op.op, ordered, raise_exception=False)
-    return [f"opcheck {test}: {str(result).splitlines()[0]}" for test, result in found.items() if result != "SUCCESS"]
+    failed = {test: str(result).splitlines()[0] for test, result in found.items() if result != "SUCCESS"}
+    beyond = [f"opcheck {test}: {said}" for test, said in failed.items() if "not implemented for 'Float8" in said]
+    wrong = [f"opcheck {test}: {said}" for test, said in failed.items()]
+    return [said for said in wrong if said not in beyond], beyond

@@ -22,6 +22,10 @@ class EmulatedRanks:
         self._op = EmulatedOp(library, op, parameters)
         self.parameters = self._op.parameters
 
+    @staticmethod
+    def expect(ranks: int) -> None:
+        """Any number of ranks can be emulated."""
+
     def __call__(self, rounds: Rounds, seed: int) -> list[list[Called]]:
         """Calls the op: each rank all of its rounds, without waiting between them. Raises ``CallFailed``."""
         ranks = len(rounds[0])

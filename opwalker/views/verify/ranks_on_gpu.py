@@ -31,14 +31,19 @@ class GpuRanks:
     def __call__(self, rounds: Rounds, seed: int) -> list[list[Called]]:
         """Calls the op, all rounds in a row. Raises as ``GpuOp`` does, and ``NotHere`` if there are too few devices."""
         ranks = len(rounds[0])
-        if torch.cuda.device_count() < ranks:
-            raise NotHere(f"it needs {ranks} GPUs, and there are {torch.cuda.device_count()}")
+        self.expect(ranks)
         _open_ways(ranks)
         try:
             with communicators(self._call, ranks, largest(rounds)) as own:
                 return self._called(rounds, own)
         except RuntimeError as error:
             raise failure(error) from error
+
+    @staticmethod
+    def expect(ranks: int) -> None:
+        """Raises ``NotHere`` where this machine has fewer devices than ranks are wanted."""
+        if torch.cuda.device_count() < ranks:
+            raise NotHere(f"it needs {ranks} GPUs, and there are {torch.cuda.device_count()}")
 
     def _called(self, rounds: Rounds, own: Sequence[Mapping[str, Any]]) -> list[list[Called]]:
         laid = [[laid_out(arguments, device=rank) for rank, arguments in enumerate(each)] for each in rounds]

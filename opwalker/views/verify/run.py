@@ -177,12 +177,15 @@ class Verification:
             results.append(VerifyResult(contract.op, _OPCHECK, "not_run", (alone,)))
         elif not self._emulated:
             first = next(trial for trial in trials if not contract.cases[trial.case].empty)
-            results.append(self._opcheck(contract, subject, replace(first, kind="opcheck")))
+            results += self._opcheck(contract, subject, replace(first, kind="opcheck"))
         return results
 
-    def _opcheck(self, contract: Contract, subject: Subject, trial: Trial) -> VerifyResult:
+    def _opcheck(self, contract: Contract, subject: Subject, trial: Trial) -> list[VerifyResult]:
         outcome = next(outcomes((subject,), [trial], self._plan.deadline * 3, self._until))
-        return replace(_result(contract, trial, outcome, (), ()), case=_OPCHECK)
+        results = [replace(_result(contract, trial, outcome, (), ()), case=_OPCHECK)]
+        if outcome.left_out:
+            results.append(VerifyResult(contract.op, f"{_OPCHECK}, in part", "not_run", (outcome.left_out,)))
+        return results
 
     def _outcomes(
         self, contract: Contract, subject: Subject, trials: Sequence[Trial]

@@ -57,12 +57,14 @@ class Trial:
 @dataclass(slots=True)
 class Outcome:
     """What came of a trial; ``reasons`` is empty where the contract held. ``not_run`` says why it could not be run,
-    ``refused`` what the op said when it did not take the arguments. ``ends``: the process that ran it is of no more
+    ``refused`` what the op said when it did not take the arguments, ``left_out`` which part of a trial could not be
+    made. ``ends``: the process that ran it is of no more
     use."""
 
     reasons: tuple[str, ...] = ()
     not_run: str | None = None
     refused: str | None = None
+    left_out: str | None = None
     max_error: float | None = None
     tolerance: str | None = None
     kernels: tuple[str, ...] = ()
@@ -151,7 +153,8 @@ def run(contract: Contract, op: Any, trial: Trial) -> Outcome:
     if trial.kind == "opcheck":
         from opwalker.views.verify.on_gpu import opcheck
 
-        return Outcome(reasons=tuple(opcheck(op, named_for(op.parameters, arguments, contract))))
+        wrong, beyond = opcheck(op, named_for(op.parameters, arguments, contract))
+        return Outcome(reasons=tuple(wrong), left_out="; ".join(beyond) or None)
     if trial.kind == "bench":
         from opwalker.views.verify.bench import measure
 
@@ -209,6 +212,7 @@ def _judged_ranks(contract: Contract, op: Any, rounds: list[list[dict[str, Any]]
         shapes={name: one.shape for name, one in arrays[0][0].items()},
         tolerance=_tolerances(contract),
     )
+    op.expect(len(rounds[0]))
     values = [[{name: one.values() for name, one in of_rank.items()} for of_rank in ranks] for ranks in arrays]
     expected = [contract.golden(ranks) for ranks in values]
     before = [
