@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 #: A result is one of these: the contract held; it did not; or it could not be run, with the reason.
 VERDICTS = ("confirmed", "refuted", "not_run")
 
+#: Why a case was not run that a limit for the whole run left no time for.
+TOO_LATE = "the time for the whole run was over"
+
 
 @dataclass(frozen=True, slots=True)
 class Device:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from opwalker import resources
-from opwalker.model.verify import Confirmation, VerifyReport
+from opwalker.model.verify import TOO_LATE, Confirmation, VerifyReport
 from opwalker.model.walk import Walk
 from opwalker.source.cache import cache_root, make_folder
 
@@ -60,6 +60,8 @@ def note_confirmed(folder: Path, cache: Path, report: VerifyReport) -> None:
         mine = [one for one in results if one.op == op]
         wrong = [one for one in report.wrong_variants if one.op == op]
         cases = sum(1 for one in mine if one.verdict == "confirmed")
+        if any(TOO_LATE in one.reasons for one in mine) or any(one.reason == TOO_LATE for one in wrong):
+            continue  # a run that was cut short shows nothing of what it left out
         if cases and all(one.verdict != "refuted" for one in mine) and all(one.refuted is not False for one in wrong):
             refuted = sum(1 for one in wrong if one.refuted)
             made.append(Confirmation(op, report.device, today, cases, refuted, digest_of(folder, op)))

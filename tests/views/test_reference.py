@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from opwalker import pipeline, resources
 from opwalker.model.ops import Op
-from opwalker.model.verify import Device, VerifyReport, VerifyResult, WrongVariant
+from opwalker.model.verify import TOO_LATE, Device, VerifyReport, VerifyResult, WrongVariant
 from opwalker.notation.op_schema import arguments_of, parse_schema
 from opwalker.views.confirmed import confirmations, note_confirmed
 from opwalker.views.reference import reference_kernel
@@ -80,6 +81,14 @@ def test_what_did_not_hold_is_forgotten(folder: Path, tmp_path: Path, verdict: s
     cache = tmp_path / "cache"
     note_confirmed(folder, cache, report("confirmed"))
     note_confirmed(folder, cache, report(verdict, refuted))
+    assert confirmations(folder, cache, "scale") == ()
+
+
+def test_a_run_that_was_cut_short_confirms_nothing(folder: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    whole = report("confirmed")
+    late = VerifyResult("scale", "three", "not_run", (TOO_LATE,))
+    note_confirmed(folder, cache, replace(whole, results=(*whole.results, late)))
     assert confirmations(folder, cache, "scale") == ()
 
 

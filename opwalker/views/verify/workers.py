@@ -15,12 +15,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from multiprocessing.context import BaseContext
 
+from opwalker.model.verify import TOO_LATE
 from opwalker.views.verify.trial import Outcome, Subject, Trial, serve
 
 #: Seconds that a process may take to start: it imports torch and makes a CUDA context.
 STARTING = 180.0
-
-TOO_LATE = "the time for the whole run was over"
 
 
 @cache

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from opwalker.model.verify import TOO_LATE
 from opwalker.views.verify.calling import Called, CallFailed, DeviceFault, NotHere, Parameter
 from opwalker.views.verify.contract import Contract, load
 from opwalker.views.verify.trial import Outcome, Subject, Trial, answered
-from opwalker.views.verify.workers import TOO_LATE, outcomes
+from opwalker.views.verify.workers import outcomes
 
 CONTRACT = """
 \"\"\"Doubled.\"\"\"
