@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from opwalker.model.statements import Routine, Statement
-from opwalker.notation.cpp_expression import Expr, parse_expression
+from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, walk
 
 _WORD = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?:(?:\.|->)[A-Za-z_]\w*(?:\((?:[^()]|\([^()]*\))*\))?)*")
 _NO_VALUE = frozenset(
@@ -29,6 +29,8 @@ _DEEPEST = 8
 #: No longer text is worked out: names that are made of each other grow without end.
 _LONGEST = 200
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
+#: Comparisons, and what each is when its sides change places.
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _OPERATORS = {
     "+": operator.add,
     "-": operator.sub,
@@ -103,6 +105,18 @@ def checks_before(
     for one, inside in zip(around, (*around[1:], statement), strict=False):
         if one.kind in ("if", "while", "for"):
             yield one.text, not any(inside is other for other in one.orelse), one.line
+
+
+def limits(condition: str, holds: bool, terms: set[str]) -> Iterator[str]:
+    """What a condition keeps a value that is made of ``terms`` at or below: the other sides of its comparisons."""
+    for found in walk(parse_expression(condition)):
+        if found.kind != "binary" or found.text not in _FLIPPED:
+            continue
+        left, right = found.parts
+        for value, limit, sign in ((left, right, found.text), (right, left, _FLIPPED[found.text])):
+            if sign in (("<", "<=", "==") if holds else (">", ">=", "!=")):
+                if terms_of(print_expression(value), {}) & terms:
+                    yield print_expression(limit)
 
 
 def leaves(body: Sequence[Statement]) -> bool:

@@ -12,6 +12,11 @@ void run(torch::Tensor& x, cudaStream_t stream) {
   small_kernel<<<64, 512, 0, stream>>>(x.data_ptr<float>());  // flagged
   twice_kernel<<<64, dim3(64, 32), 0, stream>>>(x.data_ptr<float>());  // flagged
   twice_kernel<<<64, x.size(1), 0, stream>>>(x.data_ptr<float>());  // flagged
+  if (x.size(1) == 1) {
+    twice_kernel<<<64, x.size(1), 0, stream>>>(x.data_ptr<float>());
+  } else {
+    twice_kernel<<<64, x.size(1), 0, stream>>>(x.data_ptr<float>());  // flagged
+  }
 }
 ```
 
@@ -44,7 +49,7 @@ from collections.abc import Iterator
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
 from opwalker.rules._launches import Site, locals_of, sites
-from opwalker.rules._values import checks_before, extents, number_of, terms_of
+from opwalker.rules._values import checks_before, extents, limits, number_of, terms_of
 
 _MOST = 1024
 
@@ -84,8 +89,8 @@ def _said(tree: CheckedTree, routine: Routine, site: Site) -> tuple[str, tuple[R
         sized = [one for one in terms if re.search(r"(?:\.|->)(?:size|numel)\(", one)]
         if not sized or re.search(r"\bmin\b|\?|%|/|>>|&", opened):
             continue
-        conditions = [text for text, _, _ in checks_before(site.before, site.around, site.statement)]
-        if any(terms_of(text, {}) & terms and re.search(r"<|>|==", text) for text in conditions):
+        checks = checks_before(site.before, site.around, site.statement)
+        if any(True for text, holds, _ in checks for _ in limits(text, holds, terms)):
             continue
         return f"the block of {site.name} has {sorted(sized)[0]} threads, and nothing keeps that at 1024", ()
     return "", ()

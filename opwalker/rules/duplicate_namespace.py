@@ -30,6 +30,16 @@ TORCH_LIBRARY(kit, m) { m.def("scale(Tensor! x) -> ()"); }
 TORCH_LIBRARY_FRAGMENT(kit, m) { m.def("shift(Tensor! x) -> ()"); }
 ```
 
+```cpp packaged/third.cpp
+#include <torch/library.h>
+TORCH_LIBRARY(parts, m) { m.def("turn(Tensor! x) -> ()"); }
+```
+
+```cpp third.cpp
+#include <torch/library.h>
+TORCH_LIBRARY(parts, m) { m.def("turn(Tensor! x) -> ()"); }
+```
+
 *Use instead.* `TORCH_LIBRARY_FRAGMENT` in all files but one.
 """
 
@@ -60,7 +70,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
     for space, held in sorted(places.items()):
         first, *others = sorted(held)
         for file, line in others:
-            if file != first[0]:
+            if file != first[0] and tree.text(file) != tree.text(first[0]):  # else a copy: one of the two is built
                 related = (Related(first[0], first[1], f"{space} has its primary block here"),)
                 yield Draft(file, line, f"namespace {space} has a second primary block", related, space)
 

@@ -16,6 +16,15 @@ void wide(float* x, int64_t rows, int64_t groups, cudaStream_t stream) {
   TORCH_CHECK(rows <= INT_MAX, "too many");
   twice_kernel<<<dim3(groups, static_cast<unsigned>(rows)), 32, 0, stream>>>(x);  // flagged
 }
+void others(torch::Tensor& x, cudaStream_t stream) {
+  if (x.size(0) == 1) {
+    twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
+  } else if (x.size(0) > 64) {
+    twice_kernel<<<dim3(1, x.size(0)), 32, 0, stream>>>(x.data_ptr<float>());  // flagged
+  } else {
+    twice_kernel<<<dim3(2, x.size(0)), 32, 0, stream>>>(x.data_ptr<float>());
+  }
+}
 ```
 
 *Clean*
@@ -53,7 +62,7 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
 from opwalker.rules._above import settled_above
 from opwalker.rules._launches import Site, locals_of, sites
-from opwalker.rules._values import checks_before, extents, number_of, terms_of
+from opwalker.rules._values import checks_before, extents, limits, number_of, terms_of
 
 _MOST = 65535
 #: Names of sizes that grow with the load, not with a model's shape.
@@ -109,18 +118,20 @@ def _is_open(tree: CheckedTree, routine: Routine, site: Site, extent: str, known
     opened = " ".join((extent, *(known.get(one, "") for one in sorted(terms))))
     if re.search(r"\bmin\b", opened):
         return False
-    if any(_limits(condition, terms) for condition, _, _ in checks_before(site.before, site.around, site.statement)):
+    if any(_limits(*one[:2], terms) for one in checks_before(site.before, site.around, site.statement)):
         return False
-    return not settled_above(tree, routine, terms, lambda condition, _, passed: _limits(condition, passed))
+    return not settled_above(tree, routine, terms, _limits)
 
 
-def _limits(condition: str, terms: set[str]) -> bool:
+def _limits(condition: str, holds: bool, terms: set[str]) -> bool:
     """Whether a condition keeps one of the terms at 65535 or below."""
-    if not terms_of(condition, {}) & terms:
-        return False
-    numbers = [int(one) for one in re.findall(r"\b\d+\b", condition)]
-    named = re.search(r"[mM]ax\w*[gG]rid\w*|GRID\w*MAX|MAX\w*GRID|kMaxGrid\w*|maxGridSize", condition)
-    return bool(named) or any(0 < one <= _MOST + 1 for one in numbers) or "65535" in condition or "0xFFFF" in condition
+    for limit in limits(condition, holds, terms):
+        numbers = [int(one) for one in re.findall(r"\b\d+\b", limit)]
+        if any(0 < one <= _MOST + 1 for one in numbers) or re.search(r"65535|0xFFFF", limit):
+            return True
+        if re.search(r"[mM]ax\w*[gG]rid\w*|GRID\w*MAX|MAX\w*GRID|kMaxGrid\w*|maxGridSize", limit):
+            return True
+    return False
 
 
 def _other_limit(site: Site, extent: str, known: Mapping[str, str], file: str) -> tuple[Related, ...]:
