@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opwalker.expand.binding_text import function_ref, join_literals, key_name, literal
+from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.binding import Binding, FunctionRef
 from opwalker.model.walk import Gap, Span
 
@@ -120,8 +121,10 @@ def plain_entries(
     if len(arguments) > 1:
         at = offsets[1] if len(offsets) > 1 else None
         function, _ = function_ref(arguments[1], at, plain or None)
-    if name == "__init__" and function is None and re.search(r"init\s*<(.*)>", arguments[0]) and made_of:
-        function = FunctionRef(f"{made_of}::{made_of.split('<')[0].split('::')[-1]}")
+    made = re.search(r"init\s*<(.*)>", arguments[0], re.S) if name == "__init__" and function is None else None
+    if made and made_of:
+        taken = len(split_commas(made[1])) if made[1].strip() else 0
+        function = FunctionRef(f"{made_of}::{made_of.split('<')[0].split('::')[-1]}", arity=taken)
     full = ".".join(part for part in (handle.prefix, class_name, name) if part)
     common = {**_common(place, handle), "class_name": class_name}
     return [

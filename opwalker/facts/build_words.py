@@ -1,9 +1,18 @@
-"""Whether a Python text has to do with building extensions: asked of every file, so it only looks for words.
+"""Whether a Python text has to do with building extensions, and which modules it may build: asked of every file, so it
+only looks for words.
 
-In: a text. Out: a yes or no. A yes costs a closer look and is never an answer by itself.
+In: a text. Out: a yes or no, and names. A yes costs a closer look and is never an answer by itself.
 """
 
 from __future__ import annotations
+
+import re
+
+#: Names that are given to extensions: in their calls, as a keyword, or held in a variable that is called a name.
+_NAMED = re.compile(
+    r"(?:[Ee]xtension|\bload|\bload_inline)\(\s*(?:name\s*=\s*)?['\"]([A-Za-z_][\w.]*)['\"]"
+    r"|\b\w*(?:name|NAME)\s*=\s*['\"]([A-Za-z_][\w.]*)['\"]"
+)
 
 
 def makes_extensions(text: str) -> bool:
@@ -12,6 +21,12 @@ def makes_extensions(text: str) -> bool:
     It does if it uses torch's build helpers, makes an extension, or hands a list of sources on.
     """
     return "cpp_extension" in text or "Extension(" in text or _hands_on_sources(text)
+
+
+def extension_names(text: str) -> tuple[str, ...]:
+    """The modules that a text which makes extensions may build, by name. Names of other things may be among them."""
+    found = (match.group(1) or match.group(2) for match in _NAMED.finditer(text))
+    return tuple(sorted(set(found)))
 
 
 def _hands_on_sources(text: str) -> bool:

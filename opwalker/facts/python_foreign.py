@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from opwalker.facts.python_layout import Layout
-from opwalker.facts.python_needles import occurrences
+from opwalker.facts.python_words import occurrences
 from opwalker.model.python import PyForeign
 
 _LOADER = re.compile(r"\b(?:CDLL|WinDLL|OleDLL|PyDLL|LoadLibrary)[ \t]*\(")

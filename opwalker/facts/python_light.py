@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from opwalker.facts.build_words import makes_extensions
+from opwalker.facts.build_words import extension_names, makes_extensions
 from opwalker.model.python import PyLight
 from opwalker.model.source import SourceFile
 
@@ -22,7 +22,9 @@ _COMMENT = re.compile(r"#[^\n]*")
 def light(source: SourceFile) -> PyLight:
     """The imports of ``source`` and whether it mentions ops. Never raises."""
     text = source.text
-    return PyLight(import_statements(text), mentions_ops(text), source.problems, makes_extensions(text))
+    builds = makes_extensions(text)
+    named = extension_names(text) if builds else ()
+    return PyLight(import_statements(text), mentions_ops(text), source.problems, builds, named)
 
 
 def names(facts: PyLight) -> list[tuple[str, str]]:

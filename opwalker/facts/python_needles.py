@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from opwalker.facts.python_layout import Head, Layout
 from opwalker.facts.python_light import import_statements
+from opwalker.facts.python_words import occurrences, owners, word_at
 from opwalker.model.python import PyImport
 from opwalker.notation.python_imports import parse_import
 
@@ -85,39 +86,12 @@ class Needles:
         return bool(self.hits or self.registering or self.wanted)
 
 
-def occurrences(text: str, words: str, attribute: bool = False) -> Iterator[int]:
-    """The places where ``words`` stands as whole words and, unless ``attribute``, not behind a dot."""
-    at = text.find(words)
-    size = len(words)
-    while at >= 0:
-        before, after = text[at - 1 : at] if at else "", text[at + size : at + size + 1]
-        if not is_word(after) and (attribute or before != ".") and not is_word(before):
-            yield at
-        at = text.find(words, at + size)
-
-
-def owners(text: str, words: str) -> Iterator[int]:
-    """The places where an attribute of ``words`` is taken: as ``occurrences``, and a dot follows."""
-    size = len(words)
-    at = text.find(f"{words}.")
-    while at >= 0:
-        before = text[at - 1 : at] if at else ""
-        if before != "." and not is_word(before):
-            yield at
-        at = text.find(f"{words}.", at + size)
-
-
 def getters(text: str) -> Iterator[int]:
     """The places of ``getattr`` that look up an op by a name which is not written there: a function hands out ops."""
     for at in occurrences(text, "torch.ops"):
         found = _LOOKED_UP.search(text, max(0, at - 60), at)
         if found and (found.group(1) or _OPEN_NAME.match(text, at)):
             yield found.start()
-
-
-def is_word(character: str) -> bool:
-    """Whether a character (or nothing) can be part of a name."""
-    return character == "_" or character.isalnum()
 
 
 def _telling_imports(text: str) -> Iterator[PyImport]:
@@ -184,9 +158,12 @@ def _take_import(needles: Needles, bound: PyImport) -> None:
 
 
 def _take_watch(needles: Needles, entry: str) -> None:
-    """``call:f``, ``call:mod.*``, ``call:Class.method``, ``reg:f``, ``reg:mod.f`` or ``def:f``."""
+    """``call:f``, ``call:mod.*``, ``call:Class.method``, ``reg:f``, ``reg:mod.f``, ``def:f``, ``mod:alias=module``."""
     kind, _, name = entry.partition(":")
-    if kind == "def":
+    if kind == "mod":
+        alias, _, module = name.partition("=")
+        needles.roots[alias] = f"torch.ops.{module}"
+    elif kind == "def":
         needles.wanted.add(name)
     elif kind == "reg":
         needles.registrars.add(name)
@@ -213,12 +190,6 @@ def may_matter(text: str, needles: Needles) -> bool:
         if "" in methods or any(word_at(text, at + len(owner) + 1) in methods for at in owners(text, owner)):
             return True
     return False
-
-
-def word_at(text: str, place: int) -> str:
-    """The name that begins at a place, empty where none does."""
-    found = _WORD.match(text, place)
-    return found.group() if found else ""
 
 
 class Finder:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from opwalker.facts.python_expr import string_of
-from opwalker.facts.python_needles import occurrences
 from opwalker.facts.python_tree import (
     Node,
     Tree,
@@ -23,7 +22,8 @@ from opwalker.facts.python_tree import (
     plain,
     text_of,
 )
-from opwalker.model.python import PyAlias, PyOpCall
+from opwalker.facts.python_words import occurrences
+from opwalker.model.python import COMPILED, PyAlias, PyOpCall
 
 #: Attributes of ``torch.ops`` itself that are no namespaces.
 _NOT_NAMESPACES = frozenset({"load_library", "import_module", "loaded_libraries"})
@@ -81,6 +81,11 @@ class OpReader:
     def _look(self, at: int, spelled: str, target: str, alias: PyAlias | None) -> None:
         node = self._tree.node_at(self._byte_of(at))
         if node is None or node.type != "identifier":
+            return
+        if alias is None and f".{COMPILED}" in target:
+            # A compiled module: what it is imported as stands for it, here and for files that take it from this one.
+            if _imports(node):
+                self._add_alias(PyAlias(spelled, target, place_of(node).qualname, line_of(node)))
             return
         start = node
         while plain(start) != spelled:
@@ -202,9 +207,19 @@ class OpReader:
         if left.type == "attribute" and name.split(".")[0] not in ("self", "cls"):
             return
         target = ".".join(["torch", "ops", *parts])
-        alias = PyAlias(name, target, place_of(node).qualname, line_of(node))
+        self._add_alias(PyAlias(name, target, place_of(node).qualname, line_of(node)))
+
+    def _add_alias(self, alias: PyAlias) -> None:
         if alias not in self.aliases:
             self.aliases.append(alias)
+
+
+def _imports(node: Node) -> bool:
+    """Whether a name stands in an import statement."""
+    around = node.parent
+    while around is not None and around.type in ("dotted_name", "aliased_import"):
+        around = around.parent
+    return around is not None and around.type in ("import_statement", "import_from_statement")
 
 
 def _guarded(node: Node) -> bool:

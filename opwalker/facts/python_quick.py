@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 from opwalker.facts.python_layout import Head, Layout
-from opwalker.facts.python_needles import CALLED, Needles, is_word, occurrences
+from opwalker.facts.python_needles import CALLED, Needles
+from opwalker.facts.python_words import is_word, occurrences
 from opwalker.model.python import PyCall, PyClass, PyFunction, PyOpCall
 
 _OP = re.compile(r"\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\.([A-Za-z]\w*))?([ \t]*\(|(?=[ \t]*[,)\]]))")

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from opwalker.facts import python_steps
 from opwalker.facts.python_layout import Head, Layout
 from opwalker.facts.python_light import located_imports
-from opwalker.facts.python_needles import Needles, getters, occurrences
+from opwalker.facts.python_needles import Needles, getters
 from opwalker.facts.python_ops import OpReader
 from opwalker.facts.python_tree import (
     Node,
@@ -26,6 +26,7 @@ from opwalker.facts.python_tree import (
     plain,
     text_of,
 )
+from opwalker.facts.python_words import occurrences
 from opwalker.model.python import PyCall, PyClass, PyExpr, PyFacts, PyFunction, PyImport, PyStep
 from opwalker.model.source import Problem
 from opwalker.notation.python_imports import parse_import

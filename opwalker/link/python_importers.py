@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from opwalker.link.python_compiled import compiled_imports, last_words
 from opwalker.link.python_modules import Modules
 from opwalker.link.stamped import Stamped
 from opwalker.model.python import PyLight
@@ -24,7 +25,8 @@ Row = tuple[str, str | None, list[int]]
 class Imports:
     """``rows`` are the imports of each file, ``mentions`` the files that mention ops. ``stamps`` say for which facts of
     each file they hold, ``paths`` for which files the tree had; ``files`` are these, in order: a file's number is its
-    place there. ``exports`` are the names that packages bind by importing them."""
+    place there. ``exports`` are the names that packages bind by importing them. ``extensions`` are the modules that
+    files may compile, and ``compiled`` what importing such a module asks of a file."""
 
     paths: str
     files: list[str] = field(default_factory=list)
@@ -32,6 +34,8 @@ class Imports:
     rows: dict[str, list[Row]] = field(default_factory=dict)
     mentions: list[str] = field(default_factory=list)
     exports: dict[str, list[str]] = field(default_factory=dict)
+    extensions: dict[str, list[str]] = field(default_factory=dict)
+    compiled: dict[str, list[str]] = field(default_factory=dict)
 
     def _lead_elsewhere(self, paths: Iterable[str], modules: Modules) -> bool:
         """Whether a package's own file now hides a module of the package behind a name that it imports, or no longer
@@ -69,7 +73,22 @@ class Imports:
                 self.exports[path] = names
         others = set(self.mentions).difference(paths)
         self.mentions = sorted(others.union(path for path in paths if light[path].mentions_ops))
+        self._renew_compiled(paths, light, modules)
         self.stamps = stamps
+
+    def _renew_compiled(self, paths: Sequence[str], light: Mapping[str, PyLight], modules: Modules) -> None:
+        """Bring up to date what imports of compiled modules ask, for the changed ``paths``."""
+        before = last_words(name for names in self.extensions.values() for name in names)
+        for path in paths:
+            self.extensions.pop(path, None)
+            if light[path].extensions:
+                self.extensions[path] = list(light[path].extensions)
+            self.compiled.pop(path, None)
+        now = last_words(name for names in self.extensions.values() for name in names)
+        if now == before:
+            self.compiled |= compiled_imports(paths, light, modules, now)
+        else:
+            self.compiled = compiled_imports(self.files, light, modules, now)
 
 
 def _all_rows(files: Sequence[str], light: Mapping[str, PyLight], modules: Modules) -> dict[str, list[Row]]:

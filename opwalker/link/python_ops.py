@@ -6,15 +6,17 @@ looked at here, and no file alone: what can be settled for one file is ``python_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from opwalker.link.python_compiled import imported_modules
+from opwalker.link.python_importers import Imports
 from opwalker.link.python_modules import Modules
 from opwalker.link.python_register import FileRegistrations, by_function, file_registrations, registrations
 from opwalker.link.python_resolved import OpUse, Place, Resolved, ResolvedCall, resolve, spelled
 from opwalker.link.python_units import Units, flow_face, names_face, paths_digest
 from opwalker.link.stamped import Stamped
-from opwalker.model.python import PyFacts, PyForeign, PyLight
+from opwalker.model.python import COMPILED, PyFacts, PyForeign, PyLight
 from opwalker.model.walk import PythonRef
 
 #: Callers are followed over this many steps above the function that calls the op.
@@ -35,7 +37,16 @@ class _Call:
 class PythonOps:
     """Everything Python says about ops."""
 
-    def __init__(self, resolved: Mapping[str, Resolved], registered: Mapping[str, FileRegistrations]) -> None:
+    def __init__(
+        self,
+        resolved: Mapping[str, Resolved],
+        registered: Mapping[str, FileRegistrations],
+        compiled: Mapping[str, Iterable[str]],
+    ) -> None:
+        """``compiled`` are the imports of compiled modules by file, as ``python_compiled`` gives them: a file may have
+        been read for one that is none any more."""
+        self._modules = {path: set(imported_modules(entries)) for path, entries in compiled.items()}
+        self._compiled = {module for modules in self._modules.values() for module in modules}
         self.registrations = registrations(registered)
         self._slots: dict[Place, list[str]] = {}
         for path, one in registered.items():
@@ -46,6 +57,8 @@ class PythonOps:
         self._calls: dict[Place, list[_Call]] = {}
         for path in sorted(resolved):
             for use in resolved[path].uses:
+                if use.op.startswith(COMPILED) and use.op.partition("::")[0] not in self._modules.get(path, ()):
+                    continue
                 into = self._ops if use.called else self._references
                 into.setdefault(use.op, []).append(_used(path, use))
             for call in resolved[path].calls:
@@ -73,7 +86,7 @@ class PythonOps:
     def _through(self, op: str, call: _Call) -> None:
         """A call of an op that is spelt from ``torch.ops`` on."""
         parts = op.split(".")[2:]
-        if len(parts) in (2, 3):
+        if len(parts) in (2, 3) and (not parts[0].startswith(COMPILED) or parts[0] in self._compiled):
             callee = spelled(parts[0], parts[1], parts[2] if len(parts) > 2 else None)
             self._ops.setdefault(f"{parts[0]}::{parts[1]}", []).append(replace(call, callee=callee))
 
@@ -134,7 +147,9 @@ def python_ops(light: Stamped[PyLight], full: Stamped[PyFacts]) -> PythonOps:
     registered: Units[FileRegistrations] = Units(file_registrations, flow_face, None, paths)
     resolved.renew(light, full, lambda: modules)
     registered.renew(light, full, lambda: modules)
-    return PythonOps(resolved.kept.units, registered.kept.units)
+    imports = Imports(paths)
+    imports.renew(light, modules)
+    return PythonOps(resolved.kept.units, registered.kept.units, imports.compiled)
 
 
 def foreign(full: Mapping[str, PyFacts]) -> tuple[tuple[str, PyForeign], ...]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from opwalker.link.python_graph import Graph, Node, Slot
-from opwalker.model.python import PyAlias, PyExpr, PyFacts, PyFunction, PyOpCall, PyStep
+from opwalker.model.python import COMPILED, PyAlias, PyExpr, PyFacts, PyFunction, PyOpCall, PyStep
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 #: The last words of calls that register.
@@ -112,7 +112,9 @@ def resolve(graph: Graph, path: str) -> Resolved | None:
 
 
 def spelled(namespace: str, op: str, overload: str | None) -> str:
-    """An op as Python spells it."""
+    """An op as Python spells it; a function of a compiled module as an attribute of that module."""
+    if namespace.startswith(COMPILED):
+        return f"{namespace.removeprefix(COMPILED)}.{op}" + (f".{overload}" if overload else "")
     return f"torch.ops.{namespace}.{op}" + (f".{overload}" if overload else "")
 
 

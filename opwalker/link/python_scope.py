@@ -22,7 +22,7 @@ from opwalker.link.stamped import HeldFacts, Stamped
 from opwalker.model.python import PyFacts, PyLight
 
 #: The parts that are kept from one state of the tree to the next.
-STATE, IMPORTS = "python files", "python imports"
+STATE, IMPORTS, COMPILED_IMPORTS = "python files", "python imports", "python compiled"
 
 
 def needed(light: Mapping[str, PyLight], full: Mapping[str, PyFacts]) -> dict[str, frozenset[str]]:
@@ -136,4 +136,5 @@ class Scope:
         parts = {STATE: msgspec.msgpack.encode(self._state)}
         if self._imports is not None:
             parts[IMPORTS] = msgspec.msgpack.encode(self._imports)
+            parts[COMPILED_IMPORTS] = msgspec.msgpack.encode(self._imports.compiled)
         return parts

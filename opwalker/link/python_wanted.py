@@ -62,11 +62,14 @@ class Wanted:
 
 class Spread:
     """Turns what is asked into entries of the files that import the names, re-exports followed; and files that mention
-    ops have an entry whether anything is asked of them or not. What is asked only grows on the way."""
+    ops have an entry whether anything is asked of them or not, as have those that import compiled modules. What is
+    asked only grows on the way."""
 
     def __init__(self, imports: Imports) -> None:
         self._imports = imports
         self.entries: dict[str, set[str]] = {path: set() for path in imports.mentions}
+        for path, asked in imports.compiled.items():
+            self.entries.setdefault(path, set()).update(asked)
         self._asked = Wanted()
         self._todo: dict[str, dict[str, set[_Ask]]] = {}
         self._done: dict[str, dict[str, set[_Ask]]] = {}

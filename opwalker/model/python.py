@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from opwalker.model.source import Problem
 
+#: Marks a module that is compiled from the tree among the namespaces of ``torch.ops``: ``torch.ops.@module.function``.
+COMPILED = "@"
+
 
 @dataclass(frozen=True, slots=True)
 class PyImport:
@@ -149,13 +152,15 @@ class PyLight:
     """The cheap facts of every Python file: what it imports and whether it must be read in full.
 
     ``imports`` are the import statements, each on one line with single spaces and without brackets. A statement that
-    stands in a docstring may be among them. ``builds`` says that the file may compile C++ or CUDA sources.
+    stands in a docstring may be among them. ``builds`` says that the file may compile C++ or CUDA sources,
+    ``extensions`` are the modules that it may make of them.
     """
 
     imports: tuple[str, ...] = ()
     mentions_ops: bool = False
     problems: tuple[Problem, ...] = ()
     builds: bool = False
+    extensions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,10 @@ class Compiled:
                         for candidate in unit.resolver.function(name, context, None, kernel=False).candidates:
                             yield candidate, root, context, name.rpartition("::")[0] or None, written
 
+    def may_name_kernels(self, candidate: Candidate) -> bool:
+        """Whether a function's own text names a kernel template, or what leads to one."""
+        return not self._wanted.isdisjoint(self._body_words(candidate.path, candidate.function))
+
     def may_be_called(self, path: str, function: Function) -> bool:
         """Whether any other function or macro of the tree names a function."""
         name = function.name

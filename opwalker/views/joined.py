@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from opwalker.link.python_attach import PythonRegistrations, attach
+from opwalker.model.python import COMPILED
 from opwalker.model.walk import (
     Argument,
     FlagStruct,
@@ -63,8 +64,20 @@ class JoinedOps:
         return tuple(sorted(joined, key=lambda op: op.name))
 
     def callers(self, op: Op) -> tuple[PythonRef, ...]:
-        """The calls of an op in Python, over all levels."""
-        return self._python.callers.get(_base(op.name), ())
+        """The calls of an op in Python, over all levels; of a function of a module those through the module."""
+        if "::" in op.name:
+            return self._python.callers.get(_base(op.name), ())
+        module, _, name = op.name.removesuffix(".__init__").rpartition(".")
+        calls = self._through(module, name)
+        if not calls and "." in module:
+            # A function of a class, called through the class: `module.Class.name(…)`.
+            module, _, cls = module.rpartition(".")
+            whole = f".{cls}.{name}"
+            calls = tuple(c for c in self._through(module, cls) if not c.depth and (c.callee or "").endswith(whole))
+        return calls
+
+    def _through(self, module: str, name: str) -> tuple[PythonRef, ...]:
+        return self._python.callers.get(f"{COMPILED}{module.rpartition('.')[2]}::{name}", ())
 
     def _called(self, op: Op) -> Op:
         """An op with the functions that call it: those of its overload where the call says one."""

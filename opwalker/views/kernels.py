@@ -43,7 +43,7 @@ def list_kernels(
             gaps.update(dict.fromkeys(walk.gaps))
     compiled = Compiled(workbench, view.entered)
     if only is None:
-        _add_explicit(workbench, view, gathered)
+        _add_explicit(workbench, view, gathered, compiled)
         _add_unreached(workbench, view, gathered, compiled)
         gathered.settle()
     entries = []
@@ -152,9 +152,10 @@ def _in_sight(workbench: Workbench, launch: Launch) -> bool:
     return any(launch.file in index.closure(unit) and kernel.file in index.closure(unit) for unit in index.paths)
 
 
-def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered) -> None:
+def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered, compiled: Compiled) -> None:
     """What explicit instantiations compile besides what the ops reach."""
     workbench.add_instantiations()
+    with_kernels = frozenset(workbench.index.paths_with("kernel"))
     unit = workbench.unit()
     for made in explicit_instantiations(workbench.index, unit.resolver, unit.tools):
         function = made.candidate.function
@@ -168,6 +169,10 @@ def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered) -> 
                 gathered.axes.setdefault(key, JoinedAxes()).add(axes_of(function.template, [reference]))
             else:
                 gathered.reasons.setdefault(key, made.reason)
+            continue
+        where = made.origin.path if made.origin is not None else made.candidate.path
+        # A library of vectors instantiates thousands of functions that have no kernel in sight.
+        if with_kernels.isdisjoint(workbench.index.closure(where)) and not compiled.may_name_kernels(made.candidate):
             continue
         reach = unit.follower().follow_bound(made.candidate, made.bound, made.reason, made.origins, made.owner)
         view.entered.update((path, f.offset) for path, f, _ in reach.functions)

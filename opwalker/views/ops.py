@@ -5,7 +5,7 @@ In: bindings read from C++. Out: ``Op`` values by name, and gaps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
@@ -125,7 +125,7 @@ class OpsView:
             )
         hosts = hosts_of(self._workbench, binding, arity)
         if not hosts:
-            if builds != () and data_member(self._workbench, binding) is None:
+            if builds != () and runs_nothing(self._workbench, binding) is None:
                 self._gaps.append(
                     Gap(
                         "no-body",
@@ -166,17 +166,44 @@ def hosts_of(workbench: Workbench, binding: Binding, arity: int | None) -> tuple
     if function is None or function.lambda_span is not None:
         return ()
     unit = workbench.unit(build_for(workbench, binding))
-    context = Context(binding.path, binding.path, binding.scope)
-    found = unit.resolver.function(function.name, context, None, kernel=False).candidates
-    if not found and "::" in function.name:
-        # A method that the class inherits is bound by the derived class's name.
-        owner, _, method = function.name.rpartition("::")
-        found = unit.resolver.method(method, owner, context).candidates
+    found: tuple[Candidate, ...] = ()
+    for root in _roots(workbench, binding.path):
+        context = Context(binding.path, root, binding.scope)
+        found = unit.resolver.function(function.name, context, None, kernel=False).candidates
+        if not found and "::" in function.name:
+            # A method that the class inherits is bound by the derived class's name.
+            owner, _, method = function.name.rpartition("::")
+            found = unit.resolver.method(method, owner, context).candidates
+        if found:
+            break
     if len(found) > 1:
         wanted = function.arity if function.arity is not None else arity
         fitting = tuple(c for c in found if wanted is not None and len(c.function.parameters) == wanted)
         found = fitting or found
     return found
+
+
+def _roots(workbench: Workbench, path: str) -> Iterator[str]:
+    """The files from which a registration's names can be seen: its own, or those whose block includes it."""
+    yield path
+    yield from (p for p in sorted(workbench.index.paths) if p != path and path in workbench.index.closure(p))
+
+
+def runs_nothing(workbench: Workbench, binding: Binding) -> str | None:
+    """Why no function of the source runs for a class binding: it exposes a data member, or the compiler makes the
+    constructor; None where a function does run."""
+    name = binding.function.name if binding.function else ""
+    member = data_member(workbench, binding)
+    if member is not None:
+        return f"{name} is a data member ({member}): no function runs"
+    parts = name.split("::")
+    cls = parts[-1].split("<")[0]
+    if len(parts) > 1 and parts[-2].split("<")[0] == cls and not workbench.index.functions(cls):
+        found = workbench.index.entries(cls, ("class",), lambda facts: facts.classes)
+        where = next((f"{path}:{c.line}" for path, c in found if c.body_end), None)
+        if where is not None:
+            return f"{cls} ({where}) has no constructor of its own: one that the compiler makes runs"
+    return None
 
 
 def data_member(workbench: Workbench, binding: Binding) -> str | None:
@@ -191,9 +218,9 @@ def data_member(workbench: Workbench, binding: Binding) -> str | None:
 def without_body(workbench: Workbench, binding: Binding) -> str:
     """Why a binding has no host function, with the declaration that is all there is of it."""
     name = binding.function.name if binding.function else "the function"
-    member = data_member(workbench, binding)
-    if member is not None:
-        return f"{name} is a data member ({member}): no function runs"
+    nothing = runs_nothing(workbench, binding)
+    if nothing is not None:
+        return nothing
     text = f"{name} is bound here, but its body is not in the source"
     declared = None
     for path, function in workbench.index.functions(name.split("::")[-1]):

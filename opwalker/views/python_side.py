@@ -49,7 +49,7 @@ def read_python(
     from opwalker.link.python_modules import Modules
     from opwalker.link.python_ops import PythonOps
     from opwalker.link.python_register import FileRegistrations, file_registrations
-    from opwalker.link.python_scope import resolved_of
+    from opwalker.link.python_scope import COMPILED_IMPORTS, resolved_of
     from opwalker.link.python_units import Kept, Units, decoded, flow_face
 
     modules = functools.cache(lambda: Modules(light))
@@ -59,7 +59,8 @@ def read_python(
     units.renew(light, full, modules)
     if units.changed:
         keep(REGISTERED, msgspec.msgpack.encode(units.kept))
-    python = PythonOps(resolved.units, units.kept.units)
+    compiled = decoded(kept(COMPILED_IMPORTS), dict[str, list[str]]) or {}
+    python = PythonOps(resolved.units, units.kept.units, compiled)
     calls = {}
     for name in python.names():
         namespace, _, op = name.partition("::")

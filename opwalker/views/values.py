@@ -46,7 +46,7 @@ class Values:
         self._call = call
         self._known = known
         self._branches = Branches(body)
-        self._fixed: dict[str, bool] = {}
+        self._marks: dict[str, list[int]] = {}
         self._memo: dict[tuple[str, int], tuple[Expr | None, dict[str, str]]] = {}
         self._lookups = 0
         function: Function | None = body.function
@@ -200,6 +200,8 @@ class Values:
             if not self.certain(text):
                 return None
             start = self._initial(held, found, steps)
+            if start is not None and self._moves_on(start, held.start, offset, held.block):
+                start = None
             return self._assigned(text, held.block, held.end, start, offset, found, steps)
         if text in self._parameters and not body.locals_at(text, offset):
             if not self.certain(text):
@@ -290,6 +292,8 @@ class Values:
                 if value is None:
                     return None
                 new = Expr("binary", operator, (value, new))
+            if self._moves_on(new, assign.start, offset, block):
+                return None
             guards = [guard.condition for guard in self._branches.around(assign.block, shared)]
             if any(guard.kind == "raw" for guard in guards):
                 return None
@@ -335,6 +339,17 @@ class Values:
         shared = self._shared(self._branches.innermost(at), self._branches.innermost(offset))
         return self._branches.loops(shared, outer)
 
+    def _moves_on(self, value: Expr, start: int, offset: int, outer: int) -> bool:
+        """Whether a name in what was taken at ``start`` may hold something else at ``offset``: ``a = b; ++b; f(a)``."""
+        for text in {node.text for node in walk(value) if node.kind == "name"}:
+            assigns = self.body.assigns.get(text, ())
+            changes = [a.start for a in assigns if passed_on(parse_expression(self.body.text(a.value))) != text]
+            changes += self._marks_of(text)
+            for at in changes:
+                if at > start and (at < offset or self._repeats(at, offset, outer)):
+                    return True
+        return False
+
     def _operator(self, assign: AssignFact) -> str:
         found = _OPERATOR.search(self.body.expanded.full, assign.start, assign.value[0])
         return (found[1] or "") if found else ""
@@ -349,22 +364,25 @@ class Values:
 
     def certain(self, text: str) -> bool:
         """Whether nothing but plain assignments changes a variable of the body."""
-        if text not in self._fixed:
-            self._fixed[text] = self._read_certain(text)
-        return self._fixed[text]
+        return not self._marks_of(text)
 
-    def _read_certain(self, text: str) -> bool:
+    def _marks_of(self, text: str) -> list[int]:
+        """Where a variable may be changed otherwise than by an assignment."""
+        if text not in self._marks:
+            self._marks[text] = self._read_marks(text)
+        return self._marks[text]
+
+    def _read_marks(self, text: str) -> list[int]:
         full = self.body.expanded.full
         word = re.escape(text)
-        if re.search(rf"(?:\+\+|--)\s*{word}\b|\b{word}\s*(?:\+\+|--)|[(,={{]\s*&\s*{word}\b(?!\s*[.\[(]|->)", full):
-            return False
-        if re.search(rf">>\s*{word}\b\s*;|\btie\([^()]*\b{word}\b|\bswap\([^()]*\b{word}\b", full):
-            return False
+        counted = rf"(?:\+\+|--)\s*{word}\b|\b{word}\s*(?:\+\+|--)|[(,={{]\s*&\s*{word}\b(?!\s*[.\[(]|->)"
+        read = rf">>\s*{word}\b\s*;|\btie\([^()]*\b{word}\b|\bswap\([^()]*\b{word}\b"
+        found = [match.start() for match in re.finditer(f"{counted}|{read}", full)]
         for call in self.body.facts.calls:
             for position, span in enumerate(call.arguments):
                 if full[span[0] : span[1]] == text and self._known.takes_reference(call.simple, position):
-                    return False
-        return True
+                    found.append(call.start)
+        return found
 
 
 def _is_long_call(expr: Expr) -> bool:

@@ -125,6 +125,54 @@ def test_what_is_no_caller(text: str) -> None:
     assert [one for one in found.callers("_K::reshape") if one[1] == "user.py"] == []
 
 
+SETUP = """
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension
+
+ext_name = "pkg._C"
+setup(name="pkg", ext_modules=[CUDAExtension("fast_cuda", ["a.cu"]), CUDAExtension(name=ext_name, sources=["b.cu"])])
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "callee"),
+    [
+        ("import fast_cuda\ndef f(x): fast_cuda.run(x)\n", "fast_cuda.run"),
+        (
+            "try:\n    import fast_cuda as fast\nexcept ImportError:\n    fast = None\ndef f(x): fast.run(x)\n",
+            "fast_cuda.run",
+        ),
+        ("from fast_cuda import run as go\ndef f(x): return go(x)\n", "fast_cuda.run"),
+        ("def f(x):\n    import fast_cuda\n    return fast_cuda.run(x)\n", "fast_cuda.run"),
+        ("from pkg.ext import chosen as c\ndef f(x): return c.run(x)\n", "fast_cuda.run"),
+        ("from pkg import ext\ndef f(x): return ext.chosen.run(x)\n", "fast_cuda.run"),
+        ("from pkg import _C\ndef f(x): return _C.run(x)\n", "_C.run"),
+        ("import pkg._C\ndef f(x): return pkg._C.run(x)\n", "_C.run"),
+        ("from pkg._C import Plan\ndef f(x): return Plan.run(x)\n", "_C.Plan.run"),
+    ],
+)
+def test_calls_through_compiled_modules(text: str, callee: str) -> None:
+    files = {"pkg/__init__.py": "", "pkg/ext.py": "import fast_cuda\nchosen = fast_cuda\n"}
+    found = Tree({"setup.py": SETUP, **files, "user.py": text})
+    module, name = callee.split(".")[:2]
+    calls = [one for one in found.callers(f"@{module}::{name}") if one[1] == "user.py"]
+    assert [(one[0], one[3], one[4]) for one in calls] == [(0, "f", callee)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import fast_cuda\ndef f(fast_cuda): fast_cuda.run(1)\n",
+        "import slow_cuda\ndef f(x): slow_cuda.run(x)\n",
+        "import own\ndef f(x): own.run(x)\n",
+        "import fast_cuda\ndef f(x): return hasattr(fast_cuda, 'run')\n",
+    ],
+)
+def test_what_is_no_call_of_a_compiled_module(text: str) -> None:
+    found = Tree({"setup.py": SETUP + 'CUDAExtension("own")\n', "own.py": "def run(x): pass\n", "user.py": text})
+    assert [name for name in found.ops.names() if name.startswith("@")] == []
+
+
 def test_methods_through_self_bases_and_classes() -> None:
     found = tree(
         base="""

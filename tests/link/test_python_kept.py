@@ -78,7 +78,8 @@ FILES = {
         """,
     "kit/starred.py": "from kit._ops import *\n\ndef direct(x):\n    return scale(x, 3)\n",
     "tools/other.py": "import os\n\ndef nothing():\n    return os.sep\n",
-    "setup.py": "from setuptools import setup\nsetup()\n",
+    "kit/fast.py": "import kit_cuda\n\ndef quick(x):\n    return kit_cuda.quick(x)\n",
+    "setup.py": "from setuptools import setup\nsetup(ext_modules=[CUDAExtension('kit_cuda', ['a.cu'])])\n",
 }
 
 #: Edits by name: new texts by path, None for a file that goes.
@@ -126,6 +127,9 @@ EDITS: dict[str, dict[str, str | None]] = {
     },
     "a package less": {"kit/__init__.py": None},
     "two at once": {"kit/model.py": "", "kit/layers.py": "import kit\n\ndef f(x):\n    kit.exported(x)\n"},
+    "another module is compiled": {"setup.py": FILES["setup.py"].replace("kit_cuda", "kit_ext")},
+    "a file of a compiled module's name": {"kit_cuda.py": "def quick(x):\n    return x\n"},
+    "another call of a compiled module": {"tools/other.py": "import kit_cuda as k\n\ndef f(x):\n    k.slow(x)\n"},
     "a C++ file": {"csrc/a.cu": "void f() {}\n"},
 }
 

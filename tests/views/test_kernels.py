@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from opwalker import pipeline
+from opwalker.expand.reach import Follower
+from opwalker.expand.resolve import Candidate
+from opwalker.model.reach import Reach
 from opwalker.model.walk import KernelEntry
 
 DECLARED = "template <typename T, int N> __global__ void scale_kernel(T* rows);\n"
@@ -65,6 +68,25 @@ def test_without_instantiations_a_launch_counts_wherever_it_stands(scale_kernel:
     """An include that cannot be found must not lose what is launched."""
     found = scale_kernel(ops_cu=LAUNCHED.format(header="kernels.cuh"))
     assert found.instances == ("float, 4", "float, 8")
+
+
+def test_instantiations_without_a_kernel_in_sight_are_not_followed(
+    scale_kernel: Callable[..., KernelEntry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed: list[str] = []
+    follow = Follower.follow_bound
+
+    def noted(self: Follower, candidate: Candidate, *rest: object) -> Reach:
+        followed.append(candidate.function.name)
+        return follow(self, candidate, *rest)
+
+    monkeypatch.setattr(Follower, "follow_bound", noted)
+    vectors = "template <typename T> T length(T a) { return a * a; }\ntemplate float length<float>(float);\n"
+    unseen = LAUNCHED.format(header="elsewhere.h").replace("TORCH_LIBRARY(rowkit", "TORCH_LIBRARY(other")
+    found = scale_kernel(vectors_cpp=vectors, ops_cu=LAUNCHED.format(header="kernels.cuh"), unseen_cu=unseen)
+    assert found.instances == ("float, 4", "float, 8")
+    # A header that cannot be found hides no kernel that is named.
+    assert followed == ["launch"] * 4
 
 
 BASES = """

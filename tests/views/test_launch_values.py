@@ -46,6 +46,10 @@ def test_names_are_followed_back(code: str, grid: str, block: str) -> None:
         "int b; cudaGetDevice(&b); k<<<b, 1>>>(a);",
         "int b = 1; grow(b); k<<<b, 1>>>(a);",
         "for (int b = 1; b < n; b += 2) { k<<<b, 1>>>(a); }",
+        "int end = 0; while (end < n) { int b = end; end += 16; k<<<b, 1>>>(a); }",
+        "int b = n; n = n / 2; k<<<b, 1>>>(a);",
+        "int b = n; n++; k<<<b, 1>>>(a);",
+        "int b; b = n; n -= 1; k<<<b, 1>>>(a);",
     ],
 )
 def test_what_is_not_certain_stays_a_name(code: str) -> None:

@@ -8,7 +8,7 @@ from opwalker.errors import InputError
 from opwalker.model.walk import Op, OpDef
 from opwalker.views.names import find_op, last_part, nearest, spellings
 from opwalker.views.ops import shown_condition
-from tests.views.miniatures import LIBRARY, line_of, ops_of
+from tests.views.miniatures import LIBRARY, line_of, ops_of, walk_of
 
 CLASSIC = """void f(int a) {}
 TORCH_LIBRARY(ns, m) {
@@ -161,6 +161,44 @@ def test_a_method_that_the_bound_class_inherits() -> None:
     )
     (impl,) = ops_of(text)[0]["mod.Buffer.run"].impls
     assert (impl.host.line, impl.function) == (1, "Buffer::run")
+
+
+CONSTRUCTED = """
+struct Row { int width = 4; };
+struct Plan {
+  Plan
+  (
+    int rows
+  ) : rows_(rows) {}
+  Plan(int rows, int columns) {}
+  int rows_;
+};
+"""
+
+
+@pytest.mark.parametrize(("taken", "line"), [("int", 4), ("int, int", 8)])
+def test_a_bound_constructor_is_the_one_that_takes_as_many(taken: str, line: int) -> None:
+    bound = f'PYBIND11_MODULE(mod, m) {{ py::class_<Plan>(m, "Plan").def(py::init<{taken}>()); }}\n'
+    (impl,) = ops_of(CONSTRUCTED + bound)[0]["mod.Plan.__init__"].impls
+    assert (impl.host.line, impl.certainty) == (line, "proved")
+
+
+def test_a_constructor_that_the_compiler_makes_is_no_missing_body() -> None:
+    bound = 'PYBIND11_MODULE(mod, m) { py::class_<Row>(m, "Row").def(py::init<>()); }\n'
+    ops, gaps, _ = ops_of(CONSTRUCTED + bound)
+    assert (ops["mod.Row.__init__"].impls[0].host, gaps) == (None, ())
+    (gap,) = walk_of(CONSTRUCTED + bound, "mod.Row.__init__").gaps
+    assert gap.reason == "Row (a.cu:2) has no constructor of its own: one that the compiler makes runs"
+
+
+def test_a_block_that_includes_its_calls_sees_for_them() -> None:
+    files = {
+        "plan.h": CONSTRUCTED,
+        "plan_bind.h": 'py::class_<Plan>(m, "Plan").def(py::init<int>());\n',
+        "module.cpp": '#include "plan.h"\nPYBIND11_MODULE(mod, m) {\n  #include "plan_bind.h"\n}\n',
+    }
+    (impl,) = ops_of(files)[0]["mod.Plan.__init__"].impls
+    assert (impl.host.file, impl.host.line) == ("plan.h", 4)
 
 
 def test_ops_are_sorted_by_name() -> None:
