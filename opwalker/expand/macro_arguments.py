@@ -6,16 +6,16 @@ from opwalker.expand.tokens import Token
 
 
 def given_lambda(pending: list[Token]) -> bool:
-    """Whether one of the arguments that begin at the end of ``pending`` is a lambda."""
-    depth, before = 0, ""
+    """Whether one of the arguments that begin at the end of ``pending`` is a lambda, in parentheses or not."""
+    depth, opens = 0, False
     for token in reversed(pending):
         text = token.text
-        if text == "[" and depth == 1 and before in ("(", ","):
+        if text == "[" and opens:
             return True
         depth += (text in ("(", "[", "{")) - (text in (")", "]", "}"))
         if not depth:
             return False
-        before = text
+        opens = (text == "," and depth == 1) or (text == "(" and (opens or depth == 1))
     return False
 
 

@@ -1,8 +1,9 @@
 """Whether the last error is asked for behind a launch: in the statement that follows it, wherever that stands.
 
 In: a tree. Out: an answer for a statement of a routine. What follows the last statement of a block follows the block,
-what follows a ``break`` follows its loop or ``switch``; behind the end of a local lambda stands what follows its calls,
-behind the end of a routine what follows the calls of it in the source. Where several ways go on, each has to ask.
+what follows a ``break`` follows its loop or ``switch``, what follows a ``return`` its lambda or routine; behind the end
+of a local lambda stands what follows its calls, behind the end of a routine what follows the calls of it in the source.
+Where several ways go on, each has to ask.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Asked:
             if _only_checks(after.statement) and self.behind(routine, after.statement, depth + 1):
                 return True
             return self._asks(routine, after.statement) or (
-                after.statement.kind == "return" and self._above(routine, depth)
+                after.statement.kind == "return" and self.behind(routine, after.statement, depth + 1)
             )
         if after.function is not None:
             calls = [held for held in routine.walk() if any(_names(call, after.function) for call in held.calls)]
@@ -78,7 +79,7 @@ class Asked:
         key = (routine.file, routine.line)
         if key not in self._nexts:
             self._nexts[key] = {}
-            _follow(routine.statements, _Next(), _Next(), self._nexts[key])
+            _follow(routine.statements, _Next(), _Next(), _Next(), self._nexts[key])
         return self._nexts[key]
 
     def _asks(self, routine: Routine, one: Statement) -> bool:
@@ -103,20 +104,23 @@ class Asked:
         return False
 
 
-def _follow(statements: Sequence[Statement], after: _Next, out_of: _Next, found: dict[int, _Next]) -> None:
-    """Enters what comes behind each statement; ``after`` is behind the block, ``out_of`` behind its loop."""
+def _follow(statements: Sequence[Statement], after: _Next, out_of: _Next, end: _Next, found: dict[int, _Next]) -> None:
+    """Enters what comes behind each statement; ``after`` is behind the block, ``out_of`` behind its loop, ``end``
+    behind the lambda or routine."""
     for number, one in enumerate(statements):
         rest = statements[number + 1 :]
         following = after if not rest else out_of if rest[0].kind == "break" and not rest[0].text else _Next(rest[0])
+        if one.kind == "return":
+            following = end
         found[id(one)] = following
         inner = following if one.kind in _LOOPS else out_of
-        _follow(one.head, following, inner, found)
-        _follow(one.body, following, inner, found)
-        _follow(one.orelse, following, inner, found)
+        _follow(one.head, following, inner, end, found)
+        _follow(one.body, following, inner, end, found)
+        _follow(one.orelse, following, inner, end, found)
         named = next((d.name for d in one.declares), None) if one.kind == "declaration" else None
         for held in one.lambdas:
-            end = _Next(function=named) if named else following
-            _follow(held.body, end, end, found)
+            behind = _Next(function=named) if named else following
+            _follow(held.body, behind, behind, behind, found)
 
 
 def _names(call: CallText, name: str) -> bool:

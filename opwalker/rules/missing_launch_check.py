@@ -69,6 +69,26 @@ void twice(torch::Tensor& x, cudaStream_t stream) {
   }
   TORCH_CHECK(cudaGetLastError() == cudaSuccess);
 }
+#define PICK(flag, ...) \\
+  [&] { \\
+    if (flag) { constexpr bool FLAG = true; return [&] __VA_ARGS__(); } \\
+    constexpr bool FLAG = false; \\
+    return [&] __VA_ARGS__(); \\
+  }()
+void dispatched(torch::Tensor& x, bool flag, cudaStream_t stream) {
+  if (flag) {
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "twice", ([&] {
+      if (x.dim() == 1) {
+        twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
+        return;
+      }
+      twice_kernel<<<2, 32, 0, stream>>>(x.data_ptr<float>());
+    }));
+  } else {
+    PICK(x.dim() == 1, { twice_kernel<<<FLAG, 32, 0, stream>>>(x.data_ptr<float>()); });
+  }
+  C10_CUDA_CHECK(cudaGetLastError());
+}
 void ask(const char* what) { TORCH_CHECK(cudaGetLastError() == cudaSuccess, what); }
 void each(torch::Tensor& x, int n, cudaStream_t stream) {
   bool found = false;
