@@ -16,6 +16,11 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 
+#: Numbers that are chosen, or that a device has, and do not grow with the data.
+_SETTING = re.compile(
+    r"(?i)\Aranks?\Z|_ranks?\Z|world|window|slot|flag|sm_?count|num_?sms|device|version|seed|(?:\A|_)(?:id|idx|index|mode)\Z"
+)
+
 
 def known_values(routine: Routine) -> dict[str, str]:
     """The initialisers of a routine's locals."""
@@ -23,9 +28,14 @@ def known_values(routine: Routine) -> dict[str, str]:
 
 
 def sized_terms(routine: Routine, text: str) -> set[str]:
-    """The sizes and strides of tensors that a value is made of; a 64-bit parameter counts as a size."""
+    """The sizes and strides of tensors that a value is made of; a 64-bit parameter counts as a size, unless its name
+    says that it is a setting."""
     terms = terms_of(text, known_values(routine))
-    wide = {one.name for one in routine.parameters if re.search(r"\bint64_t\b|\bsize_t\b", one.type)}
+    wide = {
+        one.name
+        for one in routine.parameters
+        if re.search(r"\bint64_t\b|\bsize_t\b", one.type) and not _SETTING.search(one.name)
+    }
     return {one for one in terms if re.search(r"(?:\.|->)(?:size|stride|numel)\(", one)} | (terms & wide)
 
 

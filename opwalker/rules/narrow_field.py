@@ -44,6 +44,10 @@ void fill(Args& p, const torch::Tensor& x) {
   p.cols = x.size(1);
   p.rows = static_cast<int>(x.dim());
 }
+void settings(Args& p, int64_t window_left, int64_t pad_slot_id) {
+  p.rows = window_left;
+  p.cols = pad_slot_id;
+}
 #define CHECK_SHAPE(x, ...) TORCH_CHECK(x.sizes() == torch::IntArrayRef({__VA_ARGS__}))
 void again(Args& p, const torch::Tensor& x) {
   p.cols = x.size(1) * 2;
