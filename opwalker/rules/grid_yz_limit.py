@@ -16,6 +16,10 @@ void wide(float* x, int64_t rows, int64_t groups, cudaStream_t stream) {
   TORCH_CHECK(rows <= INT_MAX, "too many");
   twice_kernel<<<dim3(groups, static_cast<unsigned>(rows)), 32, 0, stream>>>(x);  // flagged
 }
+void either(torch::Tensor& x, bool wide, cudaStream_t stream) {
+  const int64_t rows = x.size(0);
+  twice_kernel<<<dim3(4, wide ? rows : 8), 32, 0, stream>>>(x.data_ptr<float>());  // flagged
+}
 void others(torch::Tensor& x, cudaStream_t stream) {
   if (x.size(0) == 1) {
     twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
@@ -40,6 +44,12 @@ void rows(torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<dim3(rows, 8), 32, 0, stream>>>(x.data_ptr<float>());
   twice_kernel<<<dim3(1, std::min<int64_t>(x.size(1), 65535)), 32, 0, stream>>>(x.data_ptr<float>());
 }
+void chosen(torch::Tensor& x, cudaStream_t stream) {
+  const int64_t rows = x.size(0);
+  twice_kernel<<<dim3(rows, rows > 16 ? rows > 32 ? 1 : 2 : 4), 32, 0, stream>>>(x.data_ptr<float>());
+  const int64_t lanes = rows > 65535 ? 65535 : rows;
+  twice_kernel<<<dim3(4, lanes), 32, 0, stream>>>(x.data_ptr<float>());
+}
 void inner(float* x, int num_tokens, cudaStream_t stream) {
   twice_kernel<<<dim3(4, num_tokens), 32, 0, stream>>>(x);
 }
@@ -60,6 +70,7 @@ from collections.abc import Iterator, Mapping
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
+from opwalker.notation.cpp_expression import parse_expression, print_expression
 from opwalker.rules._above import settled_above
 from opwalker.rules._launches import Site, locals_of, sites
 from opwalker.rules._values import checks_before, extents, limits, number_of, terms_of
@@ -110,6 +121,15 @@ def _declared(site: Site) -> int | None:
 
 
 def _is_open(tree: CheckedTree, routine: Routine, site: Site, extent: str, known: Mapping[str, str]) -> bool:
+    plain = extent.strip()
+    chosen = parse_expression(known.get(plain, plain).strip().removeprefix("=").strip())
+    if chosen.kind == "ternary":
+        condition, *ways = (print_expression(one) for one in chosen.parts)
+        rest = {name: value for name, value in known.items() if name != plain}
+        return any(
+            _is_open(tree, routine, site, way, rest) and not _limits(condition, holds, terms_of(way, rest))
+            for way, holds in zip(ways, (True, False), strict=True)
+        )
     if number_of(extent, known) is not None:
         return False
     terms = terms_of(extent, known)

@@ -12,6 +12,16 @@ int ask(PyObject* f) {
   Py_DECREF(r);
   return 0;
 }
+int sized(PyObject* f, long n) {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* b = PyBytes_FromStringAndSize(nullptr, n);
+#else
+  PyObject* b = PyBytes_FromStringAndSize(nullptr, n + 8);
+#endif
+  if (n > 64) return -1;  // flagged
+  Py_DecRef(b);
+  return 0;
+}
 ```
 
 *Clean*
@@ -31,6 +41,18 @@ int told(PyObject* f) {
     return 1;
   }
   Py_DECREF(r);
+  return 0;
+}
+int sized(PyObject* f, long n) {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* b = PyBytes_FromStringAndSize(nullptr, n);
+  if (b == nullptr) return -1;
+#else
+  if (n > 64) return -1;
+  PyObject* b = PyBytes_FromStringAndSize(nullptr, n + 8);
+  if (b == nullptr) return -1;
+#endif
+  Py_DecRef(b);
   return 0;
 }
 int kept(PyObject* f, PyObject* list) {
@@ -84,17 +106,23 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 
 
 def _follow(statements: Sequence[Statement], name: str, ways: frozenset[bool], left: list[int]) -> frozenset[bool]:
-    """Whether the reference is held on the ways that run past ``statements``."""
-    for one in statements:
+    """Whether the reference is held on the ways that run past ``statements``. A name that is declared twice in a block
+    is so in branches of the preprocessor: to which of them a way out before the last belongs is not told."""
+    made = [number for number, one in enumerate(statements) if _makes(one, name)]
+    for number, one in enumerate(statements):
         if not ways:
             break
-        ways = _step(one, name, ways, left)
+        ways = _step(one, name, ways, left if not made or number >= made[-1] else [])
     return ways
+
+
+def _makes(one: Statement, name: str) -> bool:
+    return any(d.name == name and d.value and _NEW.search(d.value) for d in one.declares)
 
 
 def _step(one: Statement, name: str, ways: frozenset[bool], left: list[int]) -> frozenset[bool]:
     word = re.compile(rf"\b{re.escape(name)}\b")
-    if any(d.name == name and d.value and _NEW.search(d.value) for d in one.declares):
+    if _makes(one, name):
         return frozenset((True,))
     for call in one.calls:
         if (_GIVES.match(call.simple) or _TAKES.match(call.simple)) and any(word.search(a) for a in call.arguments):

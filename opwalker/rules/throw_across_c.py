@@ -23,6 +23,14 @@ extern "C" int kit_throw(int n) {  // flagged
   if (n < 0) throw std::runtime_error("negative");
   return 0;
 }
+extern "C" int kit_part(int n) {  // flagged
+  try {
+    TORCH_CHECK(n > 0, "positive");
+    return 0;
+  } catch (const std::runtime_error& e) {
+    return 1;
+  }
+}
 extern "C" void kit_check(int n) {  // flagged
   TORCH_CHECK(n > 0, "positive");
 }
@@ -47,6 +55,14 @@ extern "C" int kit_need(int n) {
     return 2;
   }
 }
+extern "C" int kit_code(int n) {
+  try {
+    TORCH_CHECK(n > 0, "positive");
+    return 0;
+  } catch (const std::exception& e) {
+    return 1;
+  }
+}
 extern "C" int kit_other(int n) { return careful(n > 0); }
 ```
 
@@ -62,6 +78,7 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import CallText, Routine, Statement
 
 _CHECKS = re.compile(r"(?:STD_|C10_|AT_|TORCH_|TVM_FFI_)\w*(?:CHECK|ASSERT|THROW|ERROR|ENFORCE)\w*\Z|AT_ERROR\Z")
+_EXCEPTION = re.compile(r"\bstd::exception\b")
 _DEEPEST = 6
 
 
@@ -111,7 +128,8 @@ def _first(
 
 
 def _catches_all(held: Statement) -> bool:
-    return held.kind == "catch" and held.text.strip() in ("...", "")
+    """Whether a handler takes what is thrown. Checks and libraries throw what derives from ``std::exception``."""
+    return held.kind == "catch" and (held.text.strip() in ("...", "") or bool(_EXCEPTION.search(held.text)))
 
 
 def _thrown_by(tree: CheckedTree, routine: Routine, call: CallText, known, depth: int) -> tuple[Related, ...] | None:

@@ -15,6 +15,12 @@ __global__ void four(float* y, int n) {
     y[i + 3] = y[i];  // flagged
   }
 }
+struct Rows {
+  __device__ static void copy(float* y, int n) {
+    const int width = n - 1;
+    for (int i = 0; i < width; i += 2) y[i + 1] = y[i];  // flagged
+  }
+};
 void pick(float* y, int64_t count, cudaStream_t stream) {
   if (count >= 4) {
     four<<<1, 1, 0, stream>>>(y, count);
@@ -54,6 +60,13 @@ __global__ void fixed(float* y) {
   for (int i = 0; i < N; i += 2) y[i + 1] = y[i];
   for (int i = 0; i < PARTS; i += 2) y[i + 1] = y[i];
 }
+template <typename T, int width>
+struct Row {
+  T data[width];
+  __device__ void halve() {
+    for (int i = 0; i < width; i += 2) data[i + 1] = data[i];
+  }
+};
 __global__ void chosen(float* y, int n) {
   for (int i = 0; i < n; i += 2) y[i] = i + 1 < n ? y[i + 1] : 0;
 }
@@ -100,7 +113,7 @@ def _loop(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Draft
     if step is None:
         return
     count = _multiple(step[1])
-    if count < 2 or _divides(routine, limit, one.line) or is_fixed(routine, limit):
+    if count < 2 or _divides(routine, limit, one.line) or is_fixed(routine, limit) or not _comes_in(routine, limit):
         return
     asks = re.compile(rf"<=?\s*{re.escape(limit)}\b[^?;]*\?")
     for held in one.body:
@@ -122,6 +135,13 @@ def _loop(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Draft
                     name,
                 )
                 return
+
+
+def _comes_in(routine: Routine, limit: str) -> bool:
+    """Whether a length is a parameter or a local; a constant of the class around, or of the file, is neither."""
+    if any(one.name == limit for one in routine.parameters):
+        return True
+    return any(declared.name == limit for one in routine.walk() for declared in one.declares)
 
 
 def _multiple(step: str) -> int:
