@@ -227,8 +227,10 @@ class Session:
         if found is None:
             found = self.recall(whole, kind)
         if found is None:
+            others, self._python_read = self._python_read, False
             found = answer()
             self.keep(whole if self._python_read else native, found)
+            self._python_read |= others
         return found
 
     def _key(self, question: str, state: str) -> str:
@@ -266,8 +268,12 @@ class Session:
             named = {path for kind in languages for path in self.store.paths_with(kind)}
             if "py_builds" in languages:
                 named.update(path for path in self.known if is_setup_script(path))
+            # Of code, what stands behind its last word does not count.
+            code = {path: digest for digest, path in self.store.names_of_kind("code")} if all_but else {}
             rows = (
-                f"{path}:{row[3]};" if row[2] in languages or path in named or (all_but and row[2] != all_but) else path
+                f"{path}:{code.get(path, row[3])};"
+                if row[2] in languages or path in named or (all_but and row[2] != all_but)
+                else path
                 for path, row in sorted(self.known.items())
             )
             state.update("\n".join(rows).encode("utf-8", "surrogateescape"))

@@ -112,11 +112,14 @@ def _kept_walk(session: Session, name: str) -> Walk:
 def _with_patterns(session: Session, found: Walk) -> Walk:
     """A walk with the patterns that it passes: kept for as long as no file of C++ changes, nor the walk itself."""
     from opwalker.model.walk import PatternRef
-    from opwalker.views.patterns import of_walk
+
+    def passed() -> tuple[PatternRef, ...]:
+        from opwalker.views.patterns import of_walk
+
+        return of_walk(session, found)
 
     way = hashlib.blake2b(msgspec.msgpack.encode(found.implementations), digest_size=12).hexdigest()
-    kind = tuple[PatternRef, ...]
-    return replace(found, patterns=session.kept_native(f"patterns of:{way}", kind, lambda: of_walk(session, found)))
+    return replace(found, patterns=session.kept_native(f"patterns of:{way}", tuple[PatternRef, ...], passed))
 
 
 def _with_clang(session: Session, found: Walk) -> Walk:

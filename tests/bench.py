@@ -19,9 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from opwalker import pipeline
 from opwalker.errors import OpwalkerError
 from opwalker.source.discover import discover
 from opwalker.source.opened import open_source
@@ -64,11 +66,17 @@ class Bench:
         with (self._tree / path).open("a", encoding="utf-8") as edited:
             edited.write(f"\n{text.replace('{n}', str(self._edits))}\n")
 
-    def edited(self, what: str, path: str, text: str, walk: tuple[str, ...]) -> None:
+    def move(self, path: str) -> None:
+        """Puts a line in front of a file: everything in it stands one line further down."""
+        self._edits += 1
+        file = self._tree / path
+        file.write_bytes(f"// edit {self._edits}\n".encode() + file.read_bytes())
+
+    def edited(self, what: str, edit: Callable[[], None], walk: tuple[str, ...]) -> None:
         """One line about a walk after each of several edits."""
         seconds = []
         for _ in range(EDITS):
-            self.edit(path, text)
+            edit()
             seconds.append(self.run(*walk))
         self.report(f"walk after {what}", statistics.median(seconds), EDITED_WALK_SECONDS, "s")
 
@@ -126,6 +134,7 @@ def main() -> int:
     asked = arguments.parse_args()
     try:
         root = open_source(asked.source)
+        pipeline.walk(pipeline.Options(source=asked.source), asked.op)
     except OpwalkerError as error:
         print(f"bench: {error}", file=sys.stderr)
         return error.exit_code
@@ -147,9 +156,13 @@ def main() -> int:
             bench.report(" ".join(["warm", *walk, *form]), median, WARM_WALK_SECONDS, "s")
         answer = json.loads(bench.ask(*walk, "--json"))
         for what, path in files_of(answer).items():
-            bench.edited(f"an edit of its {what}", path, "# edit {n}" if path.endswith(".py") else "// edit {n}", walk)
+            note = "# edit {n}" if path.endswith(".py") else "// edit {n}"
+            bench.edited(f"an edit of its {what}", lambda path=path, note=note: bench.edit(path, note), walk)
+            if not path.endswith(".py"):
+                bench.edited(f"a line in front of its {what}", lambda path=path: bench.move(path), walk)
         for what, text in python_edits(answer).items():
-            bench.edited(what, answer["python"][0]["file"], text, walk)
+            caller = answer["python"][0]["file"]
+            bench.edited(what, lambda caller=caller, text=text: bench.edit(caller, text), walk)
     return int(bench.broken)
 
 

@@ -9,6 +9,7 @@ a conditional whose branches cannot be read one after the other is read once per
 
 from __future__ import annotations
 
+import hashlib
 import re
 from bisect import bisect_left
 
@@ -64,7 +65,13 @@ def scan(source: SourceFile) -> CppFacts:
         unread=reader.unread,
         problems=tuple(problems),
         instantiations=tuple(declarations.instantiations),
+        code_digest=_code_digest(blanked),
     )
+
+
+def _code_digest(blanked: Blanked) -> str:
+    code = blanked.text[: len(blanked.code.rstrip())]
+    return hashlib.blake2b(code.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
 def names(facts: CppFacts) -> list[tuple[str, str]]:
@@ -96,6 +103,7 @@ def names(facts: CppFacts) -> list[tuple[str, str]]:
         out[(use.name, "invocation")] = None
     if facts.bindings:
         out[("", "bindings")] = None
+    out[(facts.code_digest, "code")] = None
     return list(out)
 
 

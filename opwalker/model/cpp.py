@@ -231,7 +231,8 @@ class BindingSite:
 class CppFacts:
     """Everything that one file says. ``branches`` are ``(start, end, condition)`` of every conditional branch, in
     order, nested ones after their parents; ``line_count`` and ``unread`` (characters that no item covers because of
-    faults) let a reader judge the coverage."""
+    faults) let a reader judge the coverage. ``code_digest`` is of the text up to its last word of code: what comes
+    behind it, blanks and comments about nothing, has a say in no answer that is read from code."""
 
     conditions: tuple[tuple[str, ...], ...] = ((),)
     includes: tuple[Include, ...] = ()
@@ -248,3 +249,4 @@ class CppFacts:
     unread: int = 0
     problems: tuple[Problem, ...] = ()
     instantiations: tuple[ClassInstantiation, ...] = ()
+    code_digest: str = ""

@@ -506,4 +506,20 @@ TORCH_LIBRARY(ns, m) { m.def("f", &f); }
         ("USE", "invocation"),
         ("TORCH_LIBRARY", "invocation"),
         ("", "bindings"),
+        (scan_text(text).code_digest, "code"),
     } == found
+
+
+@pytest.mark.parametrize(
+    ("behind", "same"),
+    [
+        ("// a remark\n", True),
+        ("\n\n/* one over\n   lines */  ", True),
+        ("#define M 2\n", False),
+        ("int w;\n", False),
+        ('"a string"', False),
+    ],
+)
+def test_what_stands_behind_the_code(behind: str, same: bool) -> None:
+    text = "int v = 3;  // [n]\n"
+    assert (scan_text(text).code_digest == scan_text(text + behind).code_digest) is same

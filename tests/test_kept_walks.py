@@ -1,0 +1,103 @@
+"""A walk after an edit is that of a fresh start, whatever of earlier answers is used again; and what is used again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from opwalker import asking, pipeline
+from opwalker.asking import Options, Session
+
+KIT = Path(__file__).resolve().parents[1] / "fixtures" / "libraries" / "classickit"
+OP = "gather_segments"
+FILES = ("csrc/bindings.cpp", "csrc/segment_sum.cu", "csrc/ops.h", "csrc/row_kernels.h", "classickit/segments.py")
+
+
+def walked(root: Path, cache: Path) -> bytes:
+    return msgspec.json.encode(pipeline.walk(Options(source=str(root), cache=cache, jobs=1), OP))
+
+
+def behind(path: Path, number: int) -> None:
+    """Only remarks behind the last word of code."""
+    mark = "#" if path.suffix == ".py" else "//"
+    path.write_text(f"{path.read_text()}\n{mark} edit {number}\n\n", encoding="utf-8")
+
+
+def in_front(path: Path, number: int) -> None:
+    """Everything one line further down."""
+    mark = "#" if path.suffix == ".py" else "//"
+    path.write_text(f"{mark} edit {number}\n{path.read_text()}", encoding="utf-8")
+
+
+def code_behind(path: Path, number: int) -> None:
+    """A definition more."""
+    text = f"EDIT_{number} = 1" if path.suffix == ".py" else f"static const int edit_{number} = 1;"
+    path.write_text(f"{path.read_text()}\n{text}\n", encoding="utf-8")
+
+
+def inside(path: Path, number: int) -> None:
+    """A remark at the end of a line of code, where a reader looks for shapes."""
+    mark = "#" if path.suffix == ".py" else "//"
+    lines = path.read_text().split("\n")
+    code = [number for number, line in enumerate(lines) if line.strip() and not line.rstrip().endswith("\\")]
+    at = code[len(code) // 2]
+    lines[at] += f"  {mark} [edit_{number}]"
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+EDITS = (behind, in_front, code_behind, inside)
+
+
+@pytest.fixture(scope="module")
+def shallow() -> Iterator[None]:
+    """The program's own limit for calls inside calls would be taken for a test's doing; this library needs none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asking, "STACK", 0)
+        yield
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits=st.lists(st.tuples(st.sampled_from(FILES), st.sampled_from(EDITS)), min_size=1, max_size=3))
+def test_after_any_edit_as_after_a_fresh_start(shallow, tmp_path_factory: pytest.TempPathFactory, edits) -> None:
+    root = tmp_path_factory.mktemp("kit")
+    shutil.copytree(KIT, root, dirs_exist_ok=True)
+    kept = tmp_path_factory.mktemp("kept")
+    walked(root, kept)
+    for number, (path, edit) in enumerate(edits):
+        edit(root / path, number)
+        assert walked(root, kept) == walked(root, tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.mark.parametrize(
+    ("path", "edit", "again"),
+    [
+        ("csrc/segment_sum.cu", behind, True),
+        ("csrc/bindings.cpp", behind, True),
+        ("csrc/ops.h", behind, True),
+        ("classickit/segments.py", behind, True),
+        ("classickit/segments.py", in_front, True),
+        ("csrc/segment_sum.cu", in_front, False),
+        ("csrc/segment_sum.cu", code_behind, False),
+        ("csrc/segment_sum.cu", inside, False),
+        ("setup.py", behind, False),
+    ],
+)
+def test_what_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, edit, again: bool) -> None:
+    """Remarks behind the code leave what was read of C++ as it is; everything else makes it be read anew."""
+    root = tmp_path / "kit"
+    shutil.copytree(KIT, root)
+    walked(root, tmp_path / "cache")
+    edit(root / path, 1)
+    worked: list[bool] = []
+    monkeypatch.setattr(Session, "workbench", property(lambda self: worked.append(True) or _WORKBENCH.func(self)))
+    walked(root, tmp_path / "cache")
+    assert (worked == []) is again
+
+
+_WORKBENCH = Session.__dict__["workbench"]
