@@ -93,15 +93,15 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 member = _MEMBER.fullmatch(assigned.target.strip())
                 if assigned.operator != "=" or member is None:
                     continue
-                if not _SIZE.search(assigned.value) and not sized_terms(routine, assigned.value):
-                    continue
                 if re.search(r"static_cast|\(int\)|int\(|narrow", assigned.value) or one.macro is not None:
                     continue
-                if widths.of(parse_expression(assigned.target)) != 32 or is_bounded(
-                    routine, assigned.value, assigned.line
-                ):
+                if widths.of(parse_expression(assigned.target)) != 32:
                     continue
                 if widths.of(parse_expression(assigned.value)) != 64:
+                    continue
+                if not _SIZE.search(assigned.value) and not sized_terms(routine, assigned.value):
+                    continue
+                if is_bounded(routine, assigned.value, assigned.line):
                     continue
                 if _compared_later(routine, assigned):
                     continue

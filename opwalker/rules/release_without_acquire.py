@@ -57,11 +57,13 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
     found = accesses(tree)
     strong = [one for one in found if one.order in _STRONG[one.kind]]
     for one in found:
-        if one.how == "atomic" or (one.order is not None) or fences(one.routine):
+        if one.how == "atomic" or one.order is not None:
             continue
         other = next((o for o in strong if o.field == one.field and o.kind != one.kind), None)
         # Where its own side has an ordered access too, the plain one may be a fast path before it.
         if other is None or any(o.field == one.field and o.kind == one.kind for o in strong):
+            continue
+        if fences(one.routine):
             continue
         word = "stored plainly" if one.kind == "store" else "polled plainly"
         order = f"{other.kind} with {other.order} order"

@@ -64,6 +64,7 @@ import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Statement
 from opwalker.rules._launches import Point, points
 
 _SETS = re.compile(r"(?:cuda|hip|cu)FuncSet(?:Attribute|CacheConfig|SharedMemConfig)\Z")
@@ -104,14 +105,18 @@ def _flag(point: Point, statics: dict) -> str | None:
             text = around.calls[0].arguments[0] if around.calls and around.calls[0].arguments else ""
         if any(one.static for one in around.declares):
             return next(one.name for one in around.declares if one.static)
-        inside = {assigned.target.strip() for held in around.walk() for assigned in held.assigns}
-        inside |= {(call.receiver or "").strip() for held in around.walk() for call in held.calls}
         for name in statics:
-            if around.kind == "if" and name not in inside and "once" not in statics[name].type:
-                continue  # a value that is remembered, and no flag: nothing in the branch keeps it from being entered
             if re.search(rf"\b{re.escape(name)}\b(?!\s*(?:\[|\.\s*(?:find|count|contains|at|insert)|\())", text):
-                return name
+                # A value that is remembered is no flag: nothing in the branch keeps it from being entered.
+                if around.kind != "if" or "once" in statics[name].type or name in _changed(around):
+                    return name
     return None
+
+
+def _changed(around: Statement) -> set[str]:
+    """What is assigned below a statement, or has a method called."""
+    names = {assigned.target.strip() for held in around.walk() for assigned in held.assigns}
+    return names | {(call.receiver or "").strip() for held in around.walk() for call in held.calls}
 
 
 RULE = Rule("smem-optin-per-device", "warning", _run)
