@@ -49,6 +49,8 @@ void chosen(torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<dim3(rows, rows > 16 ? rows > 32 ? 1 : 2 : 4), 32, 0, stream>>>(x.data_ptr<float>());
   const int64_t lanes = rows > 65535 ? 65535 : rows;
   twice_kernel<<<dim3(4, lanes), 32, 0, stream>>>(x.data_ptr<float>());
+  const int64_t num_experts = x.dim() == 3 ? x.size(0) : 1;
+  twice_kernel<<<dim3(4, num_experts), 32, 0, stream>>>(x.data_ptr<float>());
 }
 void inner(float* x, int num_tokens, cudaStream_t stream) {
   twice_kernel<<<dim3(4, num_tokens), 32, 0, stream>>>(x);
@@ -124,6 +126,8 @@ def _is_open(tree: CheckedTree, routine: Routine, site: Site, extent: str, known
     plain = extent.strip()
     chosen = parse_expression(known.get(plain, plain).strip().removeprefix("=").strip())
     if chosen.kind == "ternary":
+        if re.fullmatch(r"\w+", plain) and _STAYS.search(plain):
+            return False
         condition, *ways = (print_expression(one) for one in chosen.parts)
         rest = {name: value for name, value in known.items() if name != plain}
         return any(
