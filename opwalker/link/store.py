@@ -33,7 +33,7 @@ _ROWS_AT_ONCE = 2000
 _BYTES_AT_ONCE = 8 << 20
 
 #: Bounds of the cached answers; the ones not used for longest go first.
-_MOST_RESULTS = 512
+_MOST_RESULTS = 8192
 _MOST_RESULT_BYTES = 64 << 20
 #: A used answer is noted at most once in this many seconds: a reader should seldom write.
 _USE_NOTED_AFTER = 3600.0
@@ -307,12 +307,16 @@ class Store:
         def work(db: sqlite3.Connection) -> None:
             row = (key, len(blob), time.time(), sealed(blob))
             db.execute("INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?)", row)
-            left = _MOST_RESULT_BYTES
-            held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall()
-            for number, (other, size) in enumerate(held):
-                left -= size
-                if number >= _MOST_RESULTS or left < 0:
+            # Counted only where what was counted last does not say that there is room.
+            self._room = (self._room[0] - 1, self._room[1] - len(blob))
+            if min(self._room) < 0:
+                held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall()
+                self._room = (_MOST_RESULTS - len(held), _MOST_RESULT_BYTES - sum(size for _, size in held))
+                spare = (_MOST_RESULTS // 8, _MOST_RESULT_BYTES // 8) if min(self._room) < 0 else (0, 0)
+                while self._room[0] < spare[0] or self._room[1] < spare[1]:
+                    other, size = held.pop()
                     db.execute("DELETE FROM results WHERE key = ?", (other,))
+                    self._room = (self._room[0] + 1, self._room[1] + size)
 
         self._write(work)
 
@@ -320,6 +324,7 @@ class Store:
 
     def _adopt(self, opened: store_file.Opened) -> None:
         self._db, self._path = opened.connection, opened.path
+        self._room = (0, 0)
         if opened.line:
             self._say(opened.line)
 

@@ -6,6 +6,7 @@ backquote of its own cannot break out.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -59,19 +60,25 @@ def code(text: str) -> Text:
 
 def marked(text: str, names: Iterable[str | None] = ()) -> Text:
     """A sentence of the walk with what it takes from the source as code: ``names``, and what cannot be a word."""
-    taken = {name for name in names if name and not name.isdigit()}
-    own = sorted(taken - _OWN, key=lambda one: (-len(one), one))
-    known = "|".join([rf"!?(?<![\w.>:]){re.escape(name)}(?![\w(:])(?:(?:\.|->)\w+{_CALL}|->\w+)*" for name in own])
-    # A name that is also a word of ours stands where none of ours could: ``dimension 1 of a is``.
-    alone = [rf"(?<=\b(?:of|by|on) ){name}(?=,|\.|$| is | and | equals )" for name in sorted(taken & _ARTICLES)]
-    one = rf"(?:{known}|{_NAME})" if known else rf"(?:{_NAME})"
-    joined = rf"(?:\((?:[^()]|{_CALL})*\)\s[*/+%-]\s)?{one}(?:\s(?:\*|/|\+|%|<<|-)\s(?:{one}|\d+\b))*"
+    pattern = _pattern(frozenset(name for name in names if name and name in text and not name.isdigit()))
     runs: list[Run] = []
     at = 0
-    for found in re.finditer("|".join([r"`[^`]*`", r'"[^"]*"', _CAST, *alone, joined]), text):
+    for found in pattern.finditer(text):
         runs += [Run(text[at : found.start()]), Run(found[0].strip("`"), "code")]
         at = found.end()
     return tuple(run for run in (*runs, Run(text[at:])) if run.text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _pattern(taken: frozenset[str]) -> re.Pattern[str]:
+    """What is code in a sentence that uses some names."""
+    own = "|".join(map(re.escape, sorted(taken - _OWN, key=lambda one: (-len(one), one))))
+    known = rf"!?(?<![\w.>:])(?:{own})(?![\w(:])(?:(?:\.|->)\w+{_CALL}|->\w+)*|" if own else ""
+    # A name that is also a word of ours stands where none of ours could: ``dimension 1 of a is``.
+    alone = [rf"(?<=\b(?:of|by|on) ){name}(?=,|\.|$| is | and | equals )" for name in sorted(taken & _ARTICLES)]
+    one = rf"(?:{known}{_NAME})"
+    joined = rf"(?:\((?:[^()]|{_CALL})*\)\s[*/+%-]\s)?{one}(?:\s(?:\*|/|\+|%|<<|-)\s(?:{one}|\d+\b))*"
+    return re.compile("|".join([r"`[^`]*`", r'"[^"]*"', _CAST, *alone, joined]))
 
 
 def condition(text: str, names: Iterable[str | None] = ()) -> Text:
