@@ -230,12 +230,14 @@ def notes(
 
 
 def _notes(session: Session, names: Sequence[str], everything: bool, take: Callable[[Note, Text], None]) -> SourceInfo:
+    from opwalker.ahead import made_ahead
     from opwalker.views.confirmed import held
     from opwalker.views.notes.note import note_of
 
-    chosen = [*names, *((op.name for op in session.ops().ops) if everything else ())]
-    for number, name in enumerate(dict.fromkeys(chosen)):
-        if session.progress:
+    chosen = list(dict.fromkeys([*names, *((op.name for op in session.ops().ops) if everything else ())]))
+    ready = made_ahead(session, chosen, _kept_walk)
+    for number, name in enumerate(chosen):
+        if session.progress and not ready:
             session.progress(number, len(chosen), name)
         found = _kept_walk(session, name)
         take(note_of(found, session.options.build, held(session.options.cache, found)), session.text)

@@ -30,10 +30,11 @@ ALLOWED = {
     "views": ("model", "notation", "facts", "source", "link", "binary", "expand"),
     "indexing": ("model", "notation", "facts", "source", "link", "expand"),
     "asking": ("model", "notation", "facts", "source", "link", "expand", "views", "indexing"),
+    "ahead": ("facts", "asking"),
     "auditing": ("model", "notation", "facts", "source", "link", "binary", "expand", "views", "asking"),
     "pipeline": (
         "model", "notation", "facts", "source", "link", "adapters", "rules", "expand", "views", "indexing", "asking",
-        "auditing",
+        "ahead", "auditing",
     ),
     "serve": (
         "model", "notation", "facts", "source", "link", "adapters", "rules", "expand", "views", "indexing", "asking",

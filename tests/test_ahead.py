@@ -1,0 +1,66 @@
+"""Answers made ahead: every name once, by more than one process; what another process leaves is made here."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opwalker import ahead
+from opwalker.asking import Options, Session, asked
+
+NAMES = [f"mini::op{number}" for number in range(48)]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., tuple[bool, list[str]]]:
+    """Whether names are shared out, and what was noted of them: ``pid name`` lines."""
+    source, log = tmp_path / "mini", tmp_path / "log"
+    source.mkdir()
+    (source / "ops.cpp").write_text("int answer() { return 1; }\n")
+    first = os.getpid()
+
+    def one(jobs: int, names: list[str] = NAMES, dies: bool = False) -> tuple[bool, list[str]]:
+        def note(session: Session, name: str) -> None:
+            if dies and os.getpid() != first:
+                os._exit(9)
+            while not dies and os.getpid() == first and not _other_has(log, first):
+                time.sleep(0.01)
+            with log.open("a") as out:
+                out.write(f"{os.getpid()} {name}\n")
+
+        def ask(session: Session) -> bool:
+            return ahead.made_ahead(session, names, note)
+
+        shared = asked(Options(str(source), jobs=jobs, cache=tmp_path / "cache"), None, None, ask)
+        return shared, log.read_text().splitlines() if log.exists() else []
+
+    return one
+
+
+def _other_has(log: Path, pid: int) -> bool:
+    return log.exists() and any(not line.startswith(f"{pid} ") for line in log.read_text().splitlines())
+
+
+def test_every_name_is_answered_once_and_not_by_one_process_alone(run: Callable[..., tuple[bool, list[str]]]) -> None:
+    shared, lines = run(2)
+    assert shared
+    assert sorted(line.split(" ", 1)[1] for line in lines) == sorted(NAMES)
+    assert len({line.split(" ", 1)[0] for line in lines}) == 2
+
+
+def test_a_process_that_ends_early_costs_its_names_alone(run: Callable[..., tuple[bool, list[str]]]) -> None:
+    shared, lines = run(2, dies=True)
+    assert shared
+    assert {line.split(" ", 1)[0] for line in lines} == {str(os.getpid())}
+    assert len(lines) >= len(NAMES) - ahead._AT_ONCE
+
+
+@pytest.mark.parametrize(("jobs", "names"), [(1, NAMES), (2, NAMES[:5])], ids=["one process", "few names"])
+def test_what_is_sooner_done_by_one_process_is_not_shared(
+    run: Callable[..., tuple[bool, list[str]]], jobs: int, names: list[str]
+) -> None:
+    assert run(jobs, names) == (False, [])
