@@ -17,6 +17,7 @@ from opwalker.model.statements import CallText, Routine, Statement
 from opwalker.rules._launches import ASKS
 
 _CHECK = re.compile(r"(?i)\b\w*(?:launch_?check|check\w*_?launch|check_?last|check_cuda_last|post_?launch)\w*\s*\(")
+_HARMLESS = re.compile(r"(?:STD_)?TORCH_(?:INTERNAL_ASSERT|CHECK)\w*|nvtx(?:Range|DomainRange|Mark)\w*")
 _LOOPS = frozenset(("for", "range for", "while", "do", "switch"))
 _DEEPEST = 10
 
@@ -48,7 +49,7 @@ class Asked:
         if after is None or depth > _DEEPEST:
             return False
         if after.statement is not None:
-            if _only_checks(after.statement) and self.behind(routine, after.statement, depth + 1):
+            if _starts_nothing(after.statement) and self.behind(routine, after.statement, depth + 1):
                 return True
             return self._asks(routine, after.statement) or (
                 after.statement.kind == "return" and self.behind(routine, after.statement, depth + 1)
@@ -130,8 +131,6 @@ def _names(call: CallText, name: str) -> bool:
     return any(argument.strip() == name for argument in call.arguments)
 
 
-def _only_checks(one: Statement) -> bool:
-    """Whether a statement checks something on the host: a framework's macro, which starts no work."""
-    return one.kind == "expression" and any(
-        re.fullmatch(r"(?:STD_)?TORCH_(?:INTERNAL_ASSERT|CHECK)\w*", call.simple) for call in one.calls
-    )
+def _starts_nothing(one: Statement) -> bool:
+    """Whether a statement checks something on the host, by a framework's macro, or marks a range for a profiler."""
+    return one.kind == "expression" and any(_HARMLESS.fullmatch(call.simple) for call in one.calls)

@@ -55,6 +55,7 @@ void twice(torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
+  nvtxRangePop();
   AT_CUDA_CHECK(cudaGetLastError());
   if (x.numel() > 1) {
     twice_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>());
