@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, LaunchText, MacroUse, Routine, Statement
+from opwalker.rules._values import split
 
 #: Runtime calls that launch: which argument is the kernel, grid, block, shared memory, stream (None: in a config).
 _CALLS: dict[str, tuple[int, int | None, int | None, int | None, int | None]] = {
@@ -150,10 +151,11 @@ def _of_config(config: str, name: str, before: Sequence[Statement]) -> str | Non
                 return assigned.value
         for declared in one.declares:
             if declared.name == config and declared.value and declared.value.strip("={ }"):
-                items = declared.value.strip().removeprefix("=").strip().strip("{}").split(",")
-                place = (0, 1, 2, 3)[_FIELDS.index(name)]
-                plain = re.sub(r"^\s*\.\w+\s*=\s*", "", items[place]).strip() if place < len(items) else ""
-                return plain or None
+                inner = declared.value.strip().removeprefix("=").strip()
+                items = split(inner[1:-1] if inner[:1] == "{" else inner)
+                named = (re.match(r"\s*\.(\w+)\s*=\s*(.*)", item, re.DOTALL) for item in items)
+                given = {found[1]: found[2] for found in named if found} or dict(zip(_FIELDS, items, strict=False))
+                return given.get(name, "").strip() or None
     return None
 
 

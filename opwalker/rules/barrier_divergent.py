@@ -23,6 +23,22 @@ __global__ void inside(float* out, int n) {
     __syncthreads();  // flagged
   }
 }
+__global__ void lanes(float* out, int n) {
+  const int lane = threadIdx.x;
+  if (lane >= n) return;
+  __syncthreads();  // flagged
+  out[lane] = 0;
+}
+__global__ void warps(float* out, int n) {
+  if (threadIdx.x / 32 >= n) return;
+  __syncthreads();  // flagged
+  out[threadIdx.x] = 0;
+}
+void launch(float* out, int n, cudaStream_t stream) {
+  lanes<<<4, n, 0, stream>>>(out, n);
+  lanes<<<4, 256, 0, stream>>>(out, n);
+  warps<<<4, n * 64, 0, stream>>>(out, n);
+}
 __global__ void unmatched(float* out, int n) {
   if (threadIdx.x < 128) {
     out[threadIdx.x] = 0;
@@ -69,6 +85,27 @@ __global__ void split(float* out, const float* in, int n) {
   if (threadIdx.x == 128) tile[0] = tile[129];
   __syncthreads();
   out[threadIdx.x] += tile[0];
+}
+template <typename T>
+__global__ void groups(T* out, long n_group) {
+  const int warp = threadIdx.x / WARP;
+  const int n = static_cast<int>(n_group);
+  if (warp >= n || blockDim.x / WARP < n) return;
+  __syncthreads();
+  out[warp] = 0;
+}
+__global__ void lanes(float* out, int n) {
+  if (threadIdx.x >= n) return;
+  __syncthreads();
+  out[threadIdx.x] = 0;
+}
+void launch(float* out, long count, cudaStream_t stream) {
+  auto* kernel = &groups<float>;
+  cudaLaunchConfig_t config;
+  config.gridDim = 4;
+  config.blockDim = static_cast<unsigned>(count) * WARP;
+  cudaLaunchKernelEx(&config, kernel, out, count);
+  lanes<<<4, dim3(count), 0, stream>>>(out, count);
 }
 template <typename Traits>
 __global__ void columns(float* out) {
@@ -123,6 +160,7 @@ from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
+from opwalker.rules._filled import is_filled
 from opwalker.rules._threads import BARRIER, Threads
 from opwalker.rules._values import is_fixed
 
@@ -136,11 +174,11 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if not routine.on_device or not any(BARRIER.match(c.name) for one in routine.walk() for c in one.calls):
             continue
         threads = Threads(routine)
-        yield from _block(routine, routine.statements, threads, None)
+        yield from _block(tree, routine, routine.statements, threads, None)
 
 
 def _block(
-    routine: Routine, statements: Sequence[Statement], threads: Threads, cause: Related | None
+    tree: CheckedTree, routine: Routine, statements: Sequence[Statement], threads: Threads, cause: Related | None
 ) -> Iterator[Draft]:
     """Barriers below ``statements``; ``cause`` is what has already parted the threads."""
     for number, one in enumerate(statements):
@@ -154,14 +192,16 @@ def _block(
         parted = cause
         if one.kind in ("if", "while", "for", "do", "switch") and threads.differ(one.text, one.line):
             if one.kind == "for" and (_fixed(routine, one, threads) or _rounded(routine, one)):
-                yield from _block(routine, one.body, threads, cause)
+                yield from _block(tree, routine, one.body, threads, cause)
                 continue
             if one.kind == "if" and _matched(one, statements[number + 1 :]):
                 continue
             parted = Related(routine.file, one.line, f"`{one.text[:80]}` differs between threads")
-        yield from _block(routine, one.body, threads, parted)
-        yield from _block(routine, one.orelse, threads, parted)
+        yield from _block(tree, routine, one.body, threads, parted)
+        yield from _block(tree, routine, one.orelse, threads, parted)
         if one.kind == "if" and parted is not cause and cause is None and _leaves(one):
+            if not one.orelse and is_filled(tree, routine, one.text, one.line, threads):
+                continue
             cause = Related(routine.file, one.line, f"threads leave here by `{one.text[:80]}`")
 
 

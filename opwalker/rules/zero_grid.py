@@ -17,6 +17,11 @@ void tokens(torch::Tensor& x, cudaStream_t stream) {
   int num_tokens = x.size(0);
   twice_kernel<<<num_tokens, 32, 0, stream>>>(x.data_ptr<float>(), 1);  // flagged
 }
+void configured(torch::Tensor& x, int width, cudaStream_t stream) {
+  int num_tokens = x.size(0);
+  cudaLaunchConfig_t config{.gridDim = dim3(width, num_tokens), .blockDim = dim3(32, 4), .stream = stream};
+  cudaLaunchKernelEx(&config, twice_kernel, x.data_ptr<float>(), 1);  // flagged
+}
 void few(torch::Tensor& x, cudaStream_t stream) {
   if (x.size(0) < 8) {
     twice_kernel<<<x.size(0), 32, 0, stream>>>(x.data_ptr<float>(), 1);  // flagged
