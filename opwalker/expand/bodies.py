@@ -20,6 +20,7 @@ from opwalker.facts.cpp_body import read_body
 from opwalker.model.access import AccessFacts
 from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
+from opwalker.model.reach import Origin
 
 #: Bodies kept in memory: enough for the deepest walk, and a bound for one over all ops of a tree.
 MAX_BODIES = 400
@@ -47,6 +48,10 @@ class Body:
         self._texts: dict[Span2, str] = {}
         self._written: dict[Span2, str] = {}
         self._around: dict[int, list[LambdaFact]] = {}
+        #: What a name means at an offset, and the origin of a value written at one: each is asked for many times.
+        self.holders: dict[tuple[str, int], LocalFact | LambdaFact | None] = {}
+        self.origins: dict[tuple[int, int, str, str], Origin] = {}
+        self._scopes: dict[str, list[Span2]] = {}
         #: Tells bodies apart for as long as a tree is read.
         self.key: tuple = (path, root, id(self))
         self._block_starts = [block.start for block in facts.blocks]
@@ -138,12 +143,18 @@ class Body:
         held = self.locals.get(name, [])
         if len(held) < 2:
             return held
-        scopes = {f: self._scope_of(f) for f in held}
-        around = [f for f, (start, end) in scopes.items() if start <= offset < end and f.start <= offset]
+        scopes = self._scopes.get(name)
+        if scopes is None:
+            scopes = self._scopes[name] = [self._scope_of(f) for f in held]
+        around = [
+            (scope, f)
+            for scope, f in zip(scopes, held, strict=True)
+            if scope[0] <= offset < scope[1] and f.start <= offset
+        ]
         if not around:
             return held
-        inner = max(scopes[f] for f in around)
-        return [f for f in around if scopes[f] == inner]
+        inner = max(scope for scope, _ in around)
+        return [f for scope, f in around if scope == inner]
 
     def assigns_at(self, name: str, offset: int) -> list[AssignFact]:
         """The assignments to a name, or to parts of it, that are to the variable that it means at an offset."""

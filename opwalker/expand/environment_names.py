@@ -78,6 +78,13 @@ class NameLookup:
         """The local that a name means here, or the lambda that has it as a parameter; None for a name from outside."""
         if self.body is None:
             return None
+        key = (name, self.offset)
+        held = self.body.holders
+        if key not in held:
+            held[key] = self._holder(name)
+        return held[key]
+
+    def _holder(self, name: str) -> LocalFact | LambdaFact | None:
         best: LocalFact | None = None
         for local in self.body.locals.get(name, ()):
             block = self.body.facts.blocks[local.block] if local.block >= 0 else None

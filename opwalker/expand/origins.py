@@ -240,6 +240,14 @@ class Origins:
 
     def _at(self, body: Body, offset: int, block: int, kind: str, text: str) -> Origin:
         """A value that is written at an offset: by a macro's branch, in a case of the function, or as it stands."""
+        key = (offset, block, kind, text)
+        found = body.origins.get(key)
+        if found is None:
+            found = body.origins[key] = self._written_at(body, offset, block, kind, text)
+        return found
+
+    @staticmethod
+    def _written_at(body: Body, offset: int, block: int, kind: str, text: str) -> Origin:
         here = lineage(body, offset)
         ours: list[Block] = []
         made: list[tuple[int, Block]] = []
