@@ -56,6 +56,7 @@ class Store:
         self._timeout = timeout
         self._producers: tuple[str, ...] = ()
         self._stamps: dict[tuple[str, str, str], dict[str, str]] = {}
+        self._fact_paths: dict[int, list[str]] = {}
         self._adopt(opened)
 
     @classmethod
@@ -82,6 +83,7 @@ class Store:
     def use_producers(self, producers: Iterable[str]) -> None:
         """From now on names come from facts of these producers alone (before: from all facts)."""
         self._producers = tuple(sorted(set(producers)))
+        self._fact_paths.clear()
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
@@ -251,12 +253,17 @@ class Store:
     def paths_of(self, name: str, name_kinds: Sequence[str]) -> list[str]:
         """The files whose facts define ``name`` as one of these kinds, in order."""
         marks = ", ".join("?" * len(name_kinds))
-        sql = (
-            "SELECT DISTINCT files.path FROM names CROSS JOIN facts ON facts.id = names.fact"
-            f" CROSS JOIN files ON files.digest = facts.digest WHERE names.kind IN ({marks}) AND names.name = ?"
-            f"{self._produced('facts')} ORDER BY files.path"
-        )
-        return [text_of(row[0]) for row in self._query(sql, (*name_kinds, bound(name), *self._producers))]
+        sql = f"SELECT DISTINCT fact FROM names WHERE kind IN ({marks}) AND name = ?"
+        facts = self._query(sql, (*name_kinds, bound(name)))
+        return sorted({path for (fact,) in facts for path in self._paths_of_fact(fact)})
+
+    def _paths_of_fact(self, fact: int) -> list[str]:
+        """The files that have facts: thousands of names are asked for, of a few hundred facts."""
+        if fact not in self._fact_paths:
+            sql = "SELECT path FROM facts CROSS JOIN files ON files.digest = facts.digest WHERE id = ?"
+            rows = self._query(sql + self._produced("facts"), (fact, *self._producers))
+            self._fact_paths[fact] = [text_of(row[0]) for row in rows]
+        return self._fact_paths[fact]
 
     def paths_with(self, name_kind: str) -> list[str]:
         """The files whose facts define any name of this kind, in order."""
@@ -354,6 +361,7 @@ class Store:
         return self._transaction(work)
 
     def _transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        self._fact_paths.clear()
         self._db.execute("BEGIN IMMEDIATE")
         try:
             result = work(self._db)

@@ -11,16 +11,18 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from opwalker.expand.routines import RoutineReader
 from opwalker.model.check import Settings
 from opwalker.model.patterns import Pattern, PatternHit, PatternQuestion, PatternSearch
 from opwalker.model.statements import Routine
 from opwalker.model.walk import PatternRef, Walk
-from opwalker.views.check.check import tree_of
-from opwalker.views.check.tree import Tree
 from opwalker.views.pattern_match import Found, Matcher
 from opwalker.views.pattern_pages import Page, chosen_pages, load_pages
+
+if TYPE_CHECKING:
+    from opwalker.views.check.tree import Tree
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -47,6 +49,8 @@ def _under(file: str, paths: Sequence[str]) -> bool:
 
 def everything(session, patterns: Sequence[Pattern]) -> tuple[PatternHit, ...]:
     """Every hit of every pattern, by pattern and place."""
+    from opwalker.views.check.check import tree_of  # a walk passes patterns without what checks need
+
     matcher, tree = Matcher(patterns), tree_of(session, Settings())
     titles = {pattern.id: pattern.title for pattern in patterns}
     hits: dict[tuple[str, str, int], PatternHit] = {}
