@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from opwalker.errors import EnvironmentMissing, InternalError
 from opwalker.link import store_file
-from opwalker.link.store_rows import FactsRow, bound, put_rows, sealed, text_of, tree_digest, unsealed
+from opwalker.link.store_rows import FactsRow, bound, drop_oldest, put_rows, sealed, text_of, tree_digest, unsealed
 from opwalker.model.source import SourceRoot
 
 #: ``(size in bytes, mtime in ns, language, digest)`` of a file.
@@ -317,13 +317,7 @@ class Store:
             # Counted only where what was counted last does not say that there is room.
             self._room = (self._room[0] - 1, self._room[1] - len(blob))
             if min(self._room) < 0:
-                held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall()
-                self._room = (_MOST_RESULTS - len(held), _MOST_RESULT_BYTES - sum(size for _, size in held))
-                spare = (_MOST_RESULTS // 8, _MOST_RESULT_BYTES // 8) if min(self._room) < 0 else (0, 0)
-                while self._room[0] < spare[0] or self._room[1] < spare[1]:
-                    other, size = held.pop()
-                    db.execute("DELETE FROM results WHERE key = ?", (other,))
-                    self._room = (self._room[0] + 1, self._room[1] + size)
+                self._room = drop_oldest(db, _MOST_RESULTS, _MOST_RESULT_BYTES)
 
         self._write(work)
 

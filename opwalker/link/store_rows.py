@@ -87,3 +87,16 @@ def _drop(db: sqlite3.Connection, rows: Sequence[FactsRow]) -> None:
         db.execute(f"DELETE FROM names WHERE fact IN ({marks})", part)
         db.execute(f"DELETE FROM has WHERE fact IN ({marks})", part)
         db.execute(f"DELETE FROM facts WHERE id IN ({marks})", part)
+
+
+def drop_oldest(db: sqlite3.Connection, most: int, most_bytes: int) -> tuple[int, int]:
+    """Drops the answers that were used longest ago where there are too many, down to seven eighths; gives how many
+    more, and how many bytes more, there is room for."""
+    held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall()
+    room = (most - len(held), most_bytes - sum(size for _, size in held))
+    spare = (most // 8, most_bytes // 8) if min(room) < 0 else (0, 0)
+    while room[0] < spare[0] or room[1] < spare[1]:
+        key, size = held.pop()
+        db.execute("DELETE FROM results WHERE key = ?", (key,))
+        room = (room[0] + 1, room[1] + size)
+    return room
