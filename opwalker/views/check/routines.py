@@ -41,7 +41,8 @@ def read_routines(
     out: dict[str, list[Routine]] = {}
     missing: list[tuple[str, str]] = []
     for path in sorted(set(index.paths).difference(without)):
-        key = f"routines|{kept.about}|{_state(workbench, path, kept.digest)}"
+        # Files that include each other have one state between them.
+        key = f"routines|{kept.about}|{path}|{_state(workbench, path, kept.digest)}"
         blob = kept.find(key)
         found = _decoded(blob) if blob is not None else None
         if found is None:
