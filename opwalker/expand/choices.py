@@ -17,7 +17,7 @@ from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.fitting import Fitter, callable_parameters
 from opwalker.expand.frames import Frame
 from opwalker.expand.terms import PackTerm, PassedCall, Term, Unknown, flattened
-from opwalker.model.body import CallFact, LambdaFact, Span2
+from opwalker.model.body import CallFact, LambdaFact, LocalFact, Span2
 
 #: Calls of lambdas that are combined at one place, and functions that a lambda is passed through.
 MAX_CHOICES = 2000
@@ -249,9 +249,9 @@ def lambda_calls(body: Body, held: LambdaFact) -> list[CallFact]:
     return found
 
 
-def _lambda_variables(body: Body, held: LambdaFact) -> set[str]:
+def _lambda_variables(body: Body, held: LambdaFact) -> set[LocalFact]:
     return {
-        f.name for f in body.facts.locals if f.value and f.value[0] <= held.start and held.end <= f.value[1]
+        f for f in body.facts.locals if f.value and f.value[0] <= held.start and held.end <= f.value[1]
         and not any(o.start < held.start and held.end < o.end and f.value[0] <= o.start for o in body.facts.lambdas)
         and not any(
             c.start <= held.start and held.end <= c.end and f.value[0] <= c.start and c.callee[1] <= held.start
@@ -260,13 +260,21 @@ def _lambda_variables(body: Body, held: LambdaFact) -> set[str]:
     }  # fmt: skip
 
 
+def _means(body: Body, name: str, offset: int, variables: set[LocalFact]) -> bool:
+    """Whether a name is, at an offset, that of one of the variables: other blocks may have variables of the name."""
+    return any(f.name == name for f in variables) and not variables.isdisjoint(body.locals_at(name, offset))
+
+
 def _lambda_calls(body: Body, held: LambdaFact) -> list[CallFact]:
     variables = _lambda_variables(body, held)
     out = []
     for call in body.facts.calls:
-        named = call.receiver is None and call.simple in variables
-        through = call.receiver is not None and "operator" in call.name and body.text(call.receiver) in variables
-        direct = call.callee[0] <= held.start < call.callee[1] and held.end <= call.callee[1] + 1
+        named = call.receiver is None and _means(body, call.simple, call.start, variables)
+        owner = body.text(call.receiver) if call.receiver is not None and "operator" in call.name else None
+        through = owner is not None and _means(body, owner, call.start, variables)
+        # A lambda inside the one that is called in place is not called there.
+        before = body.expanded.full[call.callee[0] : held.start]
+        direct = call.callee[0] <= held.start < call.callee[1] and not before.strip("( \n")
         if named or through or direct:
             out.append(call)
     return out
@@ -282,7 +290,7 @@ def lambda_uses(body: Body, held: LambdaFact) -> list[tuple[CallFact, int]]:
         for call in body.facts.calls:
             for position, span in enumerate(call.arguments):
                 whole = span[0] == held.start and held.end >= span[1] - 1
-                if whole or _named(body.text(span)) in variables:
+                if whole or _means(body, _named(body.text(span)) or "", call.start, variables):
                     found.append((call, position))
         body.lambda_calls[key] = found
     return found

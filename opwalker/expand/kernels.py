@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 
 from opwalker.expand.bodies import Bodies, Body
+from opwalker.expand.environment import Environment
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import InstanceReader, lambda_calls
 from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
@@ -153,7 +154,7 @@ class KernelFinder:
             elif called:
                 self._returned(body, name, match.start(), frame, out, seen, depth)
             else:
-                self._table(name, body, frame, out, match.start())
+                self._table(name, body, frame, out, match.start(), seen, depth)
 
     @staticmethod
     def _is_local(body: Body, name: str, offset: int, given: tuple[Span2, ...]) -> bool:
@@ -252,26 +253,57 @@ class KernelFinder:
         body = self._bodies.of(candidate, root)
         if not self._index.names_of_kind("kernel").isdisjoint(_WORD.findall(body.expanded.full)):
             return True
-        returned = {w for span in body.facts.returns for w in _WORD.findall(body.text(span))}
+        returned = self._returned_words(body)
         if any(self._may_hold(name) for name in sorted(returned & self._index.names_of_kind("variable"))):
             return True
         for name in sorted(returned & self._index.names_of_kind("function")):
-            for other in self._resolver.function(name, body.context, None, kernel=False).candidates:
+            found = self._resolver.function(name, body.context, None, kernel=False).candidates
+            # A member is found through its class, which only the call tells.
+            members = [Candidate(p, f) for p, f in self._index.functions(name) if f.body_end and f.scope]
+            for other in (*found, *members):
                 near = other.path in self._index.closure(root)
                 if self._may_return(other, root if near else other.path):
                     return True
         return False
 
+    @staticmethod
+    def _returned_words(body: Body) -> set[str]:
+        """The words of what a body returns, and of what the variables among them are given."""
+        words: set[str] = set()
+        pending = {word for span in body.facts.returns for word in _WORD.findall(body.text(span))}
+        while pending:
+            word = pending.pop()
+            words.add(word)
+            spans = [held.value for held in body.locals.get(word, ()) if held.value is not None]
+            spans += [assign.value for assign in body.assigns.get(word, ())]
+            pending |= {other for span in spans for other in _WORD.findall(body.text(span))} - words
+        return words
+
     def _may_hold(self, name: str) -> bool:
-        """Whether a variable outside functions may be initialised with kernels: it names one, or a macro."""
+        """Whether a variable outside functions may be initialised with kernels: it names one, a macro, a table of them
+        or a function that returns them."""
         names = self._index.names_of_kind("kernel") | self._index.names_of_kind("macro")
-        held = self._index.entries(name, ("variable",), lambda facts: facts.variables)
-        return any(not names.isdisjoint(_WORD.findall(variable.value or "")) for _, variable in held)
+        further = self._index.names_of_kind("variable") | self._index.names_of_kind("function")
+        words: set[str] = set()
+        pending = {name}
+        while pending:
+            name = pending.pop()
+            words.add(name)
+            held = self._index.entries(name, ("variable",), lambda facts: facts.variables)
+            inside = {word for _, variable in held for word in _WORD.findall(variable.value or "")}
+            if not names.isdisjoint(inside):
+                return True
+            for function in sorted(inside & further):
+                found = [Candidate(p, f) for p, f in self._index.functions(function) if f.body_end]
+                if any(self._may_return(one, one.path) for one in found):
+                    return True
+            pending |= (inside & further) - words
+        return False
 
     def _root(self, candidate: Candidate, frame: Frame) -> str:
         return frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
 
-    def _table(self, name: str, body: Body, frame: Frame, out: dict, offset: int) -> None:
+    def _table(self, name: str, body: Body, frame: Frame, out: dict, offset: int, seen: set, depth: int) -> None:
         """A variable at namespace or class level whose initialiser names kernels."""
         simple = strip_arguments(name).split("::")[-1]
         if simple not in self._index.names_of_kind("variable"):
@@ -280,11 +312,44 @@ class KernelFinder:
             for value, scope in environment.tables(name):
                 apart = scope.context.root != frame.root
                 context = scope.context if apart else frame.context(body)
-                for candidate, arguments in self._named_kernels(value, context):
-                    made = self._instances.written(candidate, scope, arguments)
-                    reason = made.reason or environment.doubt or frame.doubt
-                    reference = KernelRef(candidate.path, candidate.function, arguments, True, made.texts, reason)
-                    self._add(out, reference)
+                self._held(value, scope, context, environment.doubt or frame.doubt, frame, out, seen, depth)
+
+    def _held(
+        self,
+        value: str,
+        scope: Environment,
+        context: Context,
+        doubt: str,
+        frame: Frame,
+        out: dict,
+        seen: set,
+        depth: int,
+    ) -> None:
+        """What an initialiser names: kernels, other tables, and functions that return kernels."""
+        for candidate, arguments in self._named_kernels(value, context):
+            made = self._instances.written(candidate, scope, arguments)
+            reference = KernelRef(candidate.path, candidate.function, arguments, True, made.texts, made.reason or doubt)
+            self._add(out, reference)
+        if depth > _MAX_DEPTH:
+            self._cut = True
+            return
+        tables, functions = self._index.names_of_kind("variable"), self._index.names_of_kind("function")
+        for match in NAME.finditer(value):
+            name = "".join(match.group().split())
+            simple = name.split("::")[-1]
+            if simple in tables and ("table", name, context) not in seen:
+                seen.add(("table", name, context))
+                for inner, around in scope.tables(name):
+                    self._held(inner, around, around.context, doubt, frame, out, seen, depth + 1)
+            if simple in functions and value[match.end() :].lstrip().startswith("("):
+                for candidate in self._resolver.function(name, context, None, kernel=False).candidates:
+                    root = self._root(candidate, frame)
+                    if self._may_return(candidate, root):
+                        held = Frame(candidate, root, frame.steps, {}, dict(frame.types))
+                        body = self._bodies.of(candidate, root)
+                        self._alive += (held, body)
+                        for span in body.facts.returns:
+                            self._collect(body, span, held, out, seen, depth + 1)
 
     def _named_kernels(self, text: str, context: Context) -> list[tuple[Candidate, tuple[str, ...]]]:
         """The kernels that an initialiser names, with the template arguments written there."""

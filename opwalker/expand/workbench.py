@@ -23,6 +23,7 @@ from opwalker.expand.reach import Follower
 from opwalker.expand.registries import Registries
 from opwalker.expand.resolve import Candidate, Resolver
 from opwalker.expand.terms import Term
+from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_heads import parse_parameters
 from opwalker.link.index import Index
 from opwalker.model.build import Define
@@ -139,6 +140,7 @@ class Workbench:
         self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
         index.parameters = self._parameters
+        index.template_head = self._template_head
         unit = self.unit()
         for made in keep(
             "made", tuple[MadeFile, ...], lambda: read_made(index, self.files, unit.macros, unit.preprocessor)
@@ -179,6 +181,10 @@ class Workbench:
         text = self.unit().preprocessor.span(path, start, end, path).full
         found = parse_parameters(text, 0, len(text))
         return tuple(Parameter(kind, name, default, end, end) for kind, name, default, _, _ in found)
+
+    def _template_head(self, path: str, text: str, offset: int) -> str:
+        """A template head with its macros expanded."""
+        return self.unit().preprocessor.tokens(path, tokenize(text, offset), path).full
 
     def unit(self, build: str | None = None) -> Unit:
         """The tools for a build; the one that was asked for by default."""

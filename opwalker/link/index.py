@@ -58,6 +58,8 @@ class Index:
         self.scope_name: Callable[[str, str, int], str | None] | None = None
         #: Gives the parameters of a function whose list holds a macro, expanded.
         self.parameters: Callable[[str, Function], tuple[Parameter, ...]] | None = None
+        #: Gives the text of a template head that holds a macro, expanded.
+        self.template_head: Callable[[str, str, int], str] | None = None
 
     def facts(self, path: str) -> CppFacts | None:
         """The facts of a file; None for a path that is not in the tree."""
@@ -68,7 +70,7 @@ class Index:
         return self._facts[path]
 
     def _renamed(self, path: str, facts: CppFacts) -> CppFacts:
-        """The facts with macros in scopes and parameter lists spelt by what they stand for."""
+        """The facts with macros in scopes, parameter lists and template heads spelt by what they stand for."""
         macros = self.names_of_kind("macro")
         changed: dict[str, tuple] = {}
         for name in ("functions", "classes", "enums", "aliases", "variables", "invocations"):
@@ -84,6 +86,16 @@ class Index:
                     else f
                     for f in functions
                 )
+        if self.template_head is not None:
+            for name in ("functions", "classes"):
+                entries = changed.get(name, getattr(facts, name))
+                if any(_holds_macro(item.template, macros) for item in entries):
+                    changed[name] = tuple(
+                        replace(item, template=self.template_head(path, item.template, item.offset))
+                        if _holds_macro(item.template, macros)
+                        else item
+                        for item in entries
+                    )
         return replace(facts, **changed) if changed else facts
 
     def _in_scope(self, path: str, item, macros: frozenset[str]):
@@ -235,3 +247,8 @@ class Index:
                         stack.append(found)
             self._closures[path] = frozenset(seen)
         return self._closures[path]
+
+
+def _holds_macro(template: str | None, macros: frozenset[str]) -> bool:
+    """Whether a parameter in a template head is nothing but the name of a macro."""
+    return bool(template) and any(part.strip() in macros for part in template.split(","))
