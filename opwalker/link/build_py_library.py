@@ -47,6 +47,45 @@ def _glob(run: PyRun, arguments: Arguments, keywords: Keywords, node: ast.Call) 
     return globbed(run, pattern, node)
 
 
+def _walk(run: PyRun, arguments: Arguments, keywords: Keywords, node: ast.Call) -> Any:
+    """``os.walk``: a row for every folder below one, with the names of its folders and files."""
+    top = as_text(arguments[0]) if arguments else MARK
+    found = globbed(run, joined_path([top, "**", "*"]), node)
+    if not isinstance(found, Seq):
+        return found
+    folders: dict[str, tuple[set[str], list[str]]] = {}
+    for element in found.items:
+        path = folder = posixpath.dirname(as_text(element.value))
+        folders.setdefault(folder, (set(), []))[1].append(posixpath.basename(as_text(element.value)))
+        while len(path) > len(top.rstrip("/")):
+            path, name = posixpath.split(path)
+            folders.setdefault(path, (set(), []))[0].add(name)
+    names = ((Element(one), *(_listed(part) for part in folders[one])) for one in sorted(folders))
+    return Seq(tuple(Element(Seq(cells, "tuple"), (), run.frame.module.path, node.lineno) for cells in names))
+
+
+def _list_folder(run: PyRun, arguments: Arguments, keywords: Keywords, node: ast.Call) -> Any:
+    top = as_text(arguments[0]) if arguments else "."
+    found = globbed(run, joined_path([top, "**", "*"]), node)
+    if not isinstance(found, Seq):
+        return found
+    texts = (as_text(element.value) for element in found.items)
+    start = len(posixpath.normpath(top)) + 1 if posixpath.normpath(top) != "." else 0
+    return _listed(text[start:].partition("/")[0] for text in texts).value
+
+
+def _listed(names: Iterable[str]) -> Element:
+    return Element(Seq(tuple(Element(name) for name in sorted(set(names)))))
+
+
+def _relative(run: PyRun, arguments: Arguments, keywords: Keywords, node: ast.Call) -> Any:
+    texts = [as_text(one) for one in (*arguments, *keywords.values())]
+    if not texts or any(MARK in text for text in texts):
+        return run.unknown(node)
+    folder = working_folder(run)
+    return posixpath.relpath(resolve(texts[0], folder), resolve(texts[1], folder) if len(texts) > 1 else folder)
+
+
 def _path_function(change: Callable[[str], Any]) -> Known:
     def known(run: PyRun, arguments: Arguments, keywords: Keywords, node: ast.Call) -> Any:
         def one(value: Any) -> Any:
@@ -258,7 +297,10 @@ FUNCTIONS: dict[str, Known] = {
     "os.path.splitext": _path_function(_split_extension),
     "os.path.isabs": _path_function(lambda text: text.startswith("/")),
     "os.path.expanduser": _path_function(lambda text: text),
+    "os.path.relpath": _relative,
     "os.fspath": _text,
+    "os.listdir": _list_folder,
+    "os.walk": _walk,
     "os.getcwd": lambda run, arguments, keywords, node: working_folder(run),
     "os.getenv": _environment,
     "glob.glob": _glob,

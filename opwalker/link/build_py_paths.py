@@ -113,7 +113,10 @@ def text_method(text: str, name: str, arguments: list[Any], keywords: dict[str, 
         old, new = arguments
         # A replaced part may stand beside an unknown one; more than a part it cannot reach.
         return text.replace(old, new)[:20_000] if old and len(new) < 200 else Unknown("a replacement")
-    plain = MARK not in text and all(is_plain(argument) for argument in (*arguments, *keywords.values()))
+    if name in ("startswith", "endswith") and len(arguments) == 1 and isinstance(arguments[0], Seq):
+        arguments = [_plain_tuple(arguments[0])]
+    given = (*arguments, *keywords.values())
+    plain = MARK not in text and all(is_plain(one) or isinstance(one, tuple) for one in given)
     if name in TEXT_METHODS and plain:
         try:
             result = getattr(text, name)(*arguments, **keywords)
@@ -125,6 +128,13 @@ def text_method(text: str, name: str, arguments: list[Any], keywords: dict[str, 
     if name == "encode" or name == "decode":
         return text
     return Unknown(f"{text!r}.{name}(...)" if MARK not in text else f"a text.{name}(...)")
+
+
+def _plain_tuple(value: Seq) -> Any:
+    """A sequence of texts as Python's own methods take it; the sequence itself where it holds anything else."""
+    texts = tuple(element.value for element in value.items)
+    known = all(isinstance(text, str) and MARK not in text for text in texts)
+    return texts if known and not any(element.guard for element in value.items) else value
 
 
 def flag_text(value: Any) -> str:

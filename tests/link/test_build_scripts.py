@@ -101,6 +101,36 @@ def test_a_script_that_never_asks_about_rocm_makes_no_rocm_build_of_device_code(
     ]
 
 
+WALKED = (
+    "lib/ext/bind.cpp",
+    "lib/ext/quant/pack.cu",
+    "lib/ext/quant/units/a.cu",
+    "lib/ext/quant/notes.txt",
+    "lib/other.cu",
+)
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        (
+            "[os.path.relpath(os.path.join(r, f), start=os.path.dirname(__file__)) for r, _, fs in os.walk(folder)"
+            + " for f in fs if f.endswith(('.cpp', '.cu'))]",
+            WALKED[:3],
+        ),
+        ("[os.path.join(folder, f) for f in os.listdir(folder) if f.endswith('.cpp')]", WALKED[:1]),
+        (
+            "[os.path.join(r, d, 'a.cu') for r, ds, _ in os.walk(folder) for d in ds if d == 'units']",
+            WALKED[2:3],
+        ),
+    ],
+)
+def test_folders_are_walked(listed: str, found: tuple[str, ...]) -> None:
+    text = f"folder = os.path.join('lib', 'ext')\nsources = {listed}\n"
+    facts = setup(text + "setup(ext_modules=[CUDAExtension('ext', sources)])\n", *WALKED)
+    assert tuple(sources(only(facts))) == found
+
+
 def test_lists_are_built_as_the_script_builds_them() -> None:
     facts = setup(
         """root = osp.join("csrc")
