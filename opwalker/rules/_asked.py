@@ -88,6 +88,8 @@ class Asked:
             return self._asks(routine, one.body[0])
         if ASKS.search(one.text) or _CHECK.search(one.text):
             return True
+        if one.kind == "expression" and any(held.body and self._asks(routine, held.body[0]) for held in one.lambdas):
+            return True  # a check that is a lambda called at once
         return any(call.simple in self._checks or self._wraps(routine, call) for call in one.calls)
 
     def _wraps(self, routine: Routine, call: CallText) -> bool:
@@ -132,5 +134,11 @@ def _names(call: CallText, name: str) -> bool:
 
 
 def _starts_nothing(one: Statement) -> bool:
-    """Whether a statement checks something on the host, by a framework's macro, or marks a range for a profiler."""
+    """Whether a statement checks something on the host, by a framework's macro or a throw of its own, or marks a range
+    for a profiler."""
+    if one.kind == "block":
+        return not one.body and one.line == one.end_line and not one.text  # the semicolon behind a macro
+    if one.kind == "if":
+        body = one.body[0].body if len(one.body) == 1 and one.body[0].kind == "block" else one.body
+        return [held.kind for held in body] == ["throw"] and not one.orelse
     return one.kind == "expression" and any(_HARMLESS.fullmatch(call.simple) for call in one.calls)
