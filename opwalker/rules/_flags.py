@@ -21,6 +21,11 @@ _FENCE = re.compile(
     r"__threadfence(?:_system|_block)?\Z|(?:cuda::)?(?:std::)?atomic_thread_fence\Z|__builtin_amdgcn_fence\Z|\w*fence\w*\Z"
 )
 
+#: A dereference of a pointer that is cast to one to volatile.
+_CAST = re.compile(
+    r"\*\s*(?:\(\s*[^()]*\bvolatile\b[^()]*\*\s*\)|(?:reinterpret|static|const)_cast\s*<[^<>]*\bvolatile\b[^<>]*\*\s*>)"
+    r"\s*\(*\s*&?\s*([A-Za-z_]\w*(?:\s*\[[^\]]*\]|\s*(?:->|\.)\s*\w+)*)"
+)
 _MOVES = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[+-]=)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 
 
@@ -124,10 +129,13 @@ def _polled(
         if call.receiver in refs:
             field, scope, peer, at = refs[call.receiver]
             yield Access("poll", "atomic", field, _order(call), scope, peer, routine, line, at)
+    cast = {_field(found[1]) for found in _CAST.finditer(text)}
+    for field, found in ((_field(found[1]), found[1]) for found in _CAST.finditer(text)):
+        yield Access("poll", "volatile", field, None, None, bool(_PEER.search(found)), routine, line, line)
     if not loads and re.search(r"[!=<>]=?", text):
         for found in re.finditer(r"[A-Za-z_]\w*(?:\s*\[[^\]]*\])*(?:(?:->|\.)\w+(?:\s*\[[^\]]*\])*)+|\*\s*\w+", text):
             field = _field(found.group())
-            if field and not re.match(r"threadIdx|blockIdx|blockDim|gridDim", found.group()):
+            if field and field not in cast and not re.match(r"threadIdx|blockIdx|blockDim|gridDim", found.group()):
                 how = "volatile" if _is_volatile(found.group(), volatile) else "plain"
                 yield Access("poll", how, field, None, None, bool(_PEER.search(found.group())), routine, line, line)
 

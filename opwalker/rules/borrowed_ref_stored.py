@@ -13,6 +13,10 @@ static PyObject* install(PyObject* self, PyObject* args) {
   g_callback = f;  // flagged
   return nullptr;
 }
+static PyObject* first(PyObject* self, PyObject* args) {
+  g_callback = PyTuple_GetItem(args, 0);  // flagged
+  return nullptr;
+}
 ```
 
 *Clean*
@@ -25,6 +29,14 @@ static PyObject* install(PyObject* self, PyObject* args) {
   Py_INCREF(f);
   g_callback = f;
   return nullptr;
+}
+static PyObject* first(PyObject* self, PyObject* args) {
+  PyObject* f;
+  f = PyTuple_GetItem(args, 0);
+  g_callback = PyTuple_GetItem(args, 0);
+  Py_XINCREF(g_callback);
+  g_callback = Py_NewRef(PyTuple_GetItem(args, 0));
+  return f;
 }
 ```
 
@@ -56,8 +68,6 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             for argument in call.arguments[2:]
         ]
         borrowed.update({name: routine.line for name in parsed if name not in borrowed and re.fullmatch(r"\w+", name)})
-        if not borrowed:
-            continue
         local = {d.name for one in routine.walk() for d in one.declares if not d.static}
         local |= {p.name for p in routine.parameters}
         counted = " ".join(
@@ -68,6 +78,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 value = assigned.value.strip()
                 target = re.split(r"\W", assigned.target.strip())[0]
                 outside = target not in local or "->" in assigned.target
+                if outside and _BORROWS.match(value) and not re.search(rf"\b{re.escape(target)}\b", counted):
+                    related = (Related(routine.file, assigned.line, "the reference is borrowed"),)
+                    said = f"a borrowed reference is kept by {assigned.target} beyond the call"
+                    yield Draft(routine.file, assigned.line, said, related, target)
                 if value in borrowed and outside and not re.search(rf"\b{re.escape(value)}\b", counted):
                     if _is_object(routine, value):
                         related = (Related(routine.file, borrowed[value], f"{value} is borrowed"),)

@@ -8,8 +8,12 @@
 #include <torch/all.h>
 #define RUN(x) (void)(x)  // flagged
 #define CHECK_CUDA_ERROR() { cudaGetLastError(); }  // flagged
+#define TRY(x) do { cudaError_t e = (x); (void)e; } while (0)  // flagged
+#define TEST(x) { auto status = x; if (status != cudaSuccess) {} }  // flagged
 void run(float* p) {
   RUN(cudaFree(p));
+  TRY(cudaFree(p));
+  TEST(cudaFree(p));
   CHECK_CUDA_ERROR();
 }
 ```
@@ -20,10 +24,14 @@ void run(float* p) {
 #include <torch/all.h>
 #define RUN(x) do { auto e = (x); if (e != cudaSuccess) throw e; } while (0)
 #define CHECK_SHAPE(x) (void)(x)
+#define TRY(x) do { cudaError_t e = (x); (void)e; report(e); } while (0)
+#define TEST(x) { auto status = x; if (status != cudaSuccess) { report(status); } }
 #define CUDA_CHECK(x) C10_CUDA_CHECK(x)
 #define SIZE_OF(x) ((x).size(0))
 void run(float* p) {
   RUN(cudaFree(p));
+  TRY(cudaFree(p));
+  TEST(cudaFree(p));
   CHECK_SHAPE(p);
   CUDA_CHECK(cudaFree(p));
 }
@@ -45,6 +53,12 @@ _READS = re.compile(
 _ASKS = re.compile(
     r"^[\s({;})]*(?:do\s*\{)?\s*(?:cuda|hip)(?:Get|PeekAt)LastError\s*\(\s*\)\s*;?\s*\}?[\s()};while0]*$"
 )
+#: ``{ auto e = (x);`` at the start of a body, and what makes no use of ``e``.
+_KEPT = r"(?:do\b)?[({{\s]*(?:const\s+)?[\w:]+\s+(\w+)\s*=\s*\(?\s*{given}\s*\)?\s*;"
+_UNUSED = (
+    r"\s*(?:(?:\(\s*void\s*\)\s*\(?\s*{name}\s*\)?\s*;?|if\s*\([^(){{}}]*\)\s*(?:\{{[\s;]*\}}|;)|;)\s*)*[)}};\s]*"
+    r"(?:while\s*\(\s*(?:0|false)\s*\))?[)}};\s]*"
+)
 _VOID = r"(?:\(\s*void\s*\)|static_cast\s*<\s*void\s*>)"
 _RUNTIME = re.compile(r"\b(?:cuda|hip|nccl|cublas)[A-Z]\w*\s*\(")
 
@@ -59,9 +73,20 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if _ASKS.match(body):
                 yield Draft(file, macro.line, f"{macro.name} asks for the last error and drops it", symbol=macro.name)
                 continue
-            if len(macro.parameters) != 1 or _READS.search(body):
+            if len(macro.parameters) != 1:
                 continue
             given = re.escape(macro.parameters[0])
+            kept = re.match(_KEPT.format(given=given), body)
+            if kept and re.fullmatch(_UNUSED.format(name=kept[1]), body[kept.end() :]) and macro.name in used:
+                yield Draft(
+                    file,
+                    macro.line,
+                    f"{macro.name} keeps the error of what it is given and does not look",
+                    symbol=macro.name,
+                )
+                continue
+            if _READS.search(body):
+                continue
             only = re.fullmatch(rf"(?:do\b)?[({{\s]*{_VOID}[({{\s]*{given}[)}};\s]*(?:while\s*\(\s*0\s*\))?", body)
             # A name alone says little: what is handed to it must be a runtime call.
             if only and macro.name in used:

@@ -11,6 +11,11 @@ __device__ void meet(Box* self, Box** peers, int rank) {
   peers[threadIdx.x]->ready[rank] = 1;
   self->ready[threadIdx.x] = 0;  // flagged
 }
+__device__ void meet_again(Box* self, Box** peers, int rank) {
+  peers[threadIdx.x]->ready[rank] = 1;
+  while (self->ready[threadIdx.x] != 1) {}
+  self->ready[threadIdx.x] = 0;  // flagged
+}
 ```
 
 *Clean*
@@ -53,7 +58,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if one.kind != "store" or one.peer or one.field not in polled or not _resets(one):
                 continue
             poll = polled[one.field]
-            signal = next((s for s in signals if poll.line <= s.line < one.line and s.field == one.field), None)
+            signal = next((s for s in signals if s.line < one.line and s.field == one.field), None)
             if signal is not None and poll.line < one.line:
                 yield Draft(
                     routine.file,

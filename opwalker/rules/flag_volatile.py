@@ -13,6 +13,18 @@ __device__ void meet(Mailbox* self, Mailbox** peers, int rank, uint32_t tag) {
 }
 ```
 
+```cuda casts.cu
+struct Gate { uint32_t open[8]; };
+__device__ void pass(Gate* self, Gate** peers, int rank, uint32_t* step, uint32_t tag) {
+  *(volatile uint32_t*)&peers[threadIdx.x]->open[rank] = tag;  // flagged
+  while (*(volatile uint32_t*)&self->open[threadIdx.x] != tag) {}  // flagged
+  peers[threadIdx.x]->open[rank] = tag;  // flagged
+  self->open[threadIdx.x] = 0;
+  *reinterpret_cast<volatile uint32_t*>(step) = tag;  // flagged
+  while (*reinterpret_cast<volatile uint32_t*>(step) < tag) {}  // flagged
+}
+```
+
 *Clean*
 
 ```cuda
@@ -58,11 +70,18 @@ from opwalker.rules._flags import Access, accesses, fences, volatile_fields
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     declared = volatile_fields(tree)
+    every = accesses(tree)
     found = [
         one
-        for one in accesses(tree)
+        for one in every
         if one.how == "volatile"
         or (one.field in declared and declared[one.field][0] in tree.included(one.routine.file))
+    ]
+    polled = {(one.routine.file, one.field) for one in found if one.kind == "poll"}
+    found += [
+        one
+        for one in every
+        if one.kind == "store" and one.peer and one not in found and (one.routine.file, one.field) in polled
     ]
     stores = {one.field: one for one in found if one.kind == "store"}
     polls = {one.field: one for one in found if one.kind == "poll"}
@@ -80,7 +99,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if one.field in declared:
             related = (*related, Related(*declared[one.field], f"{one.field} is declared here"))
         yield Draft(
-            one.routine.file, one.line, f"the flag {one.field} is {word} through volatile alone, which orders nothing",
+            one.routine.file, one.line, f"the flag {one.field} is {word} without an order: volatile gives it none",
             related, one.field, "info" if fenced else None,
         )  # fmt: skip
 

@@ -12,6 +12,10 @@ void tell(py::object callback) {
   py::gil_scoped_release release;
   callback(1);  // flagged
 }
+void each(std::vector<py::object>& callbacks) {
+  py::gil_scoped_release release;
+  for (auto& callback : callbacks) callback(1);  // flagged
+}
 void count(PyObject* f) {
   PyThreadState* state = PyEval_SaveThread();
   Py_DECREF(f);  // flagged
@@ -30,6 +34,10 @@ void tell(py::object callback, int n) {
     n += 1;
   }
   callback(n);
+}
+void each(std::vector<py::object>& callbacks, const std::vector<Work>& works) {
+  py::gil_scoped_release release;
+  for (auto& work : works) work(1);
 }
 void again(py::object callback) {
   py::gil_scoped_release release;
@@ -65,6 +73,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             continue
         names = {p.name for p in routine.parameters if _HELD.search(p.type)}
         names |= {d.name for one in routine.walk() for d in one.declares if _HELD.search(d.type)}
+        loops = [one for one in routine.walk() if one.kind == "range for" and one.text.strip() in names]
+        names |= {d.name for one in loops for d in one.declares}
         yield from _block(routine, routine.statements, names - {""}, None)
 
 
