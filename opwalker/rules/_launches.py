@@ -25,6 +25,7 @@ _CALLS: dict[str, tuple[int, int | None, int | None, int | None, int | None]] = 
 _LAUNCH = re.compile(r"(?:cuda|hip)(Launch(?:Cooperative)?Kernel(?:ExC?|GGL)?)\Z")
 #: What asks for the last error of the runtime.
 ASKS = re.compile(r"\b(?:cuda|hip)(?:Get|PeekAt)LastError\b")
+_TENSOR = re.compile(r"(\w+::)?\b((?:Optional)?Tensor(?:View|Base|Ref|List)?|DLTensor|TensorPtr)\b")
 _NO_NAME = re.compile(
     r"^[&\s]*(?:\(+\s*(?:const\s+)?void\s*\*\s*\)|reinterpret_cast<(?:const )?void\s*(?:const)?\s*\*>\s*\()?[\s&(]*"
 )
@@ -174,11 +175,18 @@ def locals_of_point(point: Point | Site) -> dict[str, str]:
     return out
 
 
+def _is_tensor(tree: CheckedTree, kind: str) -> bool:
+    """Whether a type holds a framework's tensor: a class ``Tensor`` of the source is its own, whose device is its
+    library's affair."""
+    found = _TENSOR.search(kind)
+    return found is not None and (found[1] is not None or found[2] != "Tensor" or not tree.classes("Tensor"))
+
+
 def roots_first(tree: CheckedTree, routine: Routine) -> bool:
     """Whether a routine is where work comes in from outside: an entry, or a host function with a tensor parameter that
     nothing in the source calls. An exported function that takes pointers alone and is called in the source is a step
     on the way: whose device they belong to is known to its callers."""
-    tensors = any("Tensor" in parameter.type for parameter in routine.parameters)
+    tensors = any(_is_tensor(tree, parameter.type) for parameter in routine.parameters)
     if tree.is_entry(routine):
         return tensors or not tree.callers(routine)
     return tensors and not tree.callers(routine) and not routine.on_device

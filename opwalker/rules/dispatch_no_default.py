@@ -142,6 +142,21 @@ void every(torch::Tensor& y, Kind kind, cudaStream_t stream) {
     case Kind::Odd: launch<3>(y, stream); break;
   }
 }
+enum class Way { Rows, Columns, Both };
+void chosen(torch::Tensor& y, bool both, cudaStream_t stream) {
+  const Way way = both ? Way::Both : Way::Rows;
+  switch (way) {
+    case Way::Rows: launch<1>(y, stream); break;
+    case Way::Both: launch<2>(y, stream); break;
+  }
+}
+void falls_back(torch::Tensor& y, const torch::Tensor& x, int64_t k, cudaStream_t stream) {
+  switch (k) {
+    case 2: launch<2>(y, stream); break;
+    case 3: launch<3>(y, stream); break;
+    default: at::sum_out(y, x, 1); break;
+  }
+}
 int next_pow2(int64_t n);
 void steps(torch::Tensor& y, int64_t rows, cudaStream_t stream) {
   TORCH_CHECK(rows <= 16, "too many rows");
@@ -178,10 +193,10 @@ from opwalker.model.statements import Routine, Statement
 from opwalker.rules._above import asked_above
 from opwalker.rules._launches import Point, locals_of_point, points
 from opwalker.rules._values import checks_before, terms_of
+from opwalker.rules._writes import alternatives
 
-_FAILS = re.compile(
-    r"assert|\w*(?:CHECK|ASSERT|ERROR|Error|THROW|throw|abort|exit|unreachable|UNREACHABLE|fail|Fail|FAIL|raise|[Pp]anic|PANIC|[Ff]atal|FATAL|RuntimeCheck)\w*"
-)
+#: Calls that only tell of it.
+_SAYS = re.compile(r"(?i:print|warn|puts|to_string|c_str)|LOG|\blog|_log\b")
 _COMPARED = re.compile(r"(\w[\w.]*(?:->\w+)*)\s*==\s*([\w:]+)")
 _ROUNDS = re.compile(r"(?i)pow(?:er)?_?(?:of_?)?(?:2|two)|bit_ceil")
 _EQUAL = re.compile(r"==|\bis_same|\.has_value\(\)")
@@ -209,6 +224,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 or _decided_above(tree, routine, one)
                 or _all_of_an_enumeration(tree, one)
                 or _powers_of_two(point, one)
+                or _chosen_here(point, one)
                 or _goes_on(routine, one, point.after, branches)
             ):
                 continue
@@ -267,9 +283,7 @@ def _works(branch: Sequence[Statement]) -> bool:
         for one in first.walk():
             if one.kind in ("throw", "return", "goto", "continue", "switch") or one.launches:
                 return True
-            if any(_FAILS.fullmatch(call.simple) or call.template for call in one.calls):
-                return True
-            if any(re.search(r"launch|kernel|dispatch|run|gemm|mm\Z", call.simple, re.I) for call in one.calls):
+            if any(not _SAYS.search(call.name) for call in one.calls):
                 return True
             if one.assigns:
                 return True
@@ -314,6 +328,17 @@ def _all_of_an_enumeration(tree: CheckedTree, one: Statement) -> bool:
         return False
     named = {part[1] for part in parts}
     return any(members and set(members) <= named for members in tree.enumerations(parts[0][0]))
+
+
+def _chosen_here(point: Point, one: Statement) -> bool:
+    """Whether the value was chosen in the routine among those that have a branch."""
+    asked, values = _values(one)
+    chosen = alternatives(locals_of_point(point).get(asked, ""))
+    return len(chosen) > 1 and {_last(text) for text in chosen} <= {_last(text) for text in values}
+
+
+def _last(text: str) -> str:
+    return text.rsplit("::", 1)[-1].strip("() {}")
 
 
 def _powers_of_two(point: Point, one: Statement) -> bool:

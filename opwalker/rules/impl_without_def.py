@@ -25,6 +25,17 @@ TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("scale", &scale); }
 TORCH_LIBRARY_IMPL(aten, CUDA, m) { m.impl("add.Tensor", &scale); }
 ```
 
+```cpp elsewhere.cpp
+#include <torch/library.h>
+void scale(torch::Tensor& x) {}
+void other(torch::Tensor& x) {}
+TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("other(Tensor! x) -> ()");
+  m.impl("other", &other);
+}
+TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("scale", &scale); }
+```
+
 *Use instead.* The name as the definition spells it, or a definition.
 """
 
@@ -43,6 +54,9 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         space, colons, short = op.name.partition("::")
         # Of a namespace that this source defines nothing in, the definitions are elsewhere.
         if op.defs or not colons or space not in spaces or op.kind not in ("torch_library", "python"):
+            continue
+        # A namespace that the build names: the definition may be of it, under the name that it has there.
+        if space.isupper() and any(name.endswith(f"::{short}") for name in defined):
             continue
         known = [name.partition("::")[2] for name in defined if name.startswith(f"{space}::")]
         near = difflib.get_close_matches(short, known, n=1, cutoff=0.8)

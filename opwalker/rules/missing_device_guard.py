@@ -92,6 +92,13 @@ void guarded(torch::Tensor& x) {
 }
 ```
 
+```cuda library.cuh
+struct Tensor { void* data; };
+template <typename T> __global__ void half_kernel(T* x) { x[threadIdx.x] /= 2; }
+template <typename T>
+void half(const Tensor& x, cudaStream_t stream) { half_kernel<T><<<1, 32, 0, stream>>>((T*)x.data); }
+```
+
 *Use instead.* `const c10::cuda::CUDAGuard guard(x.device());` (or the stable ABI's `DeviceGuard`) at the start of the
 function that the op is bound to. A guard in every caller is as good.
 """
