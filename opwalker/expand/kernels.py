@@ -15,6 +15,7 @@ from opwalker.expand.environment import Environment
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import InstanceReader, lambda_calls
 from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
+from opwalker.expand.returning import Returning
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index
 from opwalker.model.body import LambdaFact, Span2
@@ -24,9 +25,6 @@ NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SCOPED = re.compile(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
 _MAX_DEPTH = 24
-PLAIN_RETURNS = frozenset(
-    "void bool int float double size_t int64_t uint32_t dim3 cudaStream_t std::string torch::Tensor at::Tensor".split()
-)
 _NOT_VALUES = frozenset(
     "void const auto return if else constexpr static_cast reinterpret_cast const_cast true false nullptr int bool "
     "float "
@@ -43,7 +41,7 @@ class KernelFinder:
         self._resolver = resolver
         self._bodies = bodies
         self._cut = False
-        self._returning: dict[tuple, bool] = {}
+        self._returning = Returning(index, resolver, bodies)
         self._alive: list[object] = []  # keeps what is told apart by identity while one expression is read
 
     def is_compiled(self, body: Body, frame: Frame, offset: int) -> bool:
@@ -213,7 +211,7 @@ class KernelFinder:
         found = self._resolver.function(name, frame.context(body), None, kernel=False).candidates
         if call is not None:
             found = found or self._instances.members(body, frame, call)
-        usable = [c for c in found if self._may_return(c, self._root(c, frame))]
+        usable = [c for c in found if self._returning.may_return(c, self._root(c, frame))]
         if call is None or not usable:
             entered = [(c, Frame(c, self._root(c, frame), frame.steps, {}, dict(frame.types))) for c in usable]
         else:
@@ -228,6 +226,9 @@ class KernelFinder:
                 for fit, _, doubt in self._instances.entries(usable, body, frame, call)
             ]  # fmt: skip
         for candidate, held in entered:
+            if held.key in seen:
+                continue  # the same function with the same bindings gives the same kernels
+            seen.add(held.key)
             inner = self._bodies.of(candidate, held.root)
             self._alive += (held, inner)
             made: dict[tuple, KernelRef] = {}
@@ -236,69 +237,6 @@ class KernelFinder:
             lacking = bool(self._bodies.unread_includes(inner))
             for reference in made.values():
                 self._add(out, replace(reference, certain=False) if lacking else reference)
-
-    def _may_return(self, candidate: Candidate, root: str) -> bool:
-        """Whether a function can return a kernel: it names one, or returns what a function gives that can."""
-        function = candidate.function
-        if function.return_type in PLAIN_RETURNS or ("device" in function.flags and "host" not in function.flags):
-            return False
-        key = (*candidate.key, root)
-        held = self._returning.get(key)
-        if held is None:
-            self._returning[key] = False  # one that only returns itself
-            held = self._returning[key] = self._returns_kernel(candidate, root)
-        return held
-
-    def _returns_kernel(self, candidate: Candidate, root: str) -> bool:
-        body = self._bodies.of(candidate, root)
-        if not self._index.names_of_kind("kernel").isdisjoint(_WORD.findall(body.expanded.full)):
-            return True
-        returned = self._returned_words(body)
-        if any(self._may_hold(name) for name in sorted(returned & self._index.names_of_kind("variable"))):
-            return True
-        for name in sorted(returned & self._index.names_of_kind("function")):
-            found = self._resolver.function(name, body.context, None, kernel=False).candidates
-            # A member is found through its class, which only the call tells.
-            members = [Candidate(p, f) for p, f in self._index.functions(name) if f.body_end and f.scope]
-            for other in (*found, *members):
-                near = other.path in self._index.closure(root)
-                if self._may_return(other, root if near else other.path):
-                    return True
-        return False
-
-    @staticmethod
-    def _returned_words(body: Body) -> set[str]:
-        """The words of what a body returns, and of what the variables among them are given."""
-        words: set[str] = set()
-        pending = {word for span in body.facts.returns for word in _WORD.findall(body.text(span))}
-        while pending:
-            word = pending.pop()
-            words.add(word)
-            spans = [held.value for held in body.locals.get(word, ()) if held.value is not None]
-            spans += [assign.value for assign in body.assigns.get(word, ())]
-            pending |= {other for span in spans for other in _WORD.findall(body.text(span))} - words
-        return words
-
-    def _may_hold(self, name: str) -> bool:
-        """Whether a variable outside functions may be initialised with kernels: it names one, a macro, a table of them
-        or a function that returns them."""
-        names = self._index.names_of_kind("kernel") | self._index.names_of_kind("macro")
-        further = self._index.names_of_kind("variable") | self._index.names_of_kind("function")
-        words: set[str] = set()
-        pending = {name}
-        while pending:
-            name = pending.pop()
-            words.add(name)
-            held = self._index.entries(name, ("variable",), lambda facts: facts.variables)
-            inside = {word for _, variable in held for word in _WORD.findall(variable.value or "")}
-            if not names.isdisjoint(inside):
-                return True
-            for function in sorted(inside & further):
-                found = [Candidate(p, f) for p, f in self._index.functions(function) if f.body_end]
-                if any(self._may_return(one, one.path) for one in found):
-                    return True
-            pending |= (inside & further) - words
-        return False
 
     def _root(self, candidate: Candidate, frame: Frame) -> str:
         return frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
@@ -344,7 +282,7 @@ class KernelFinder:
             if simple in functions and value[match.end() :].lstrip().startswith("("):
                 for candidate in self._resolver.function(name, context, None, kernel=False).candidates:
                     root = self._root(candidate, frame)
-                    if self._may_return(candidate, root):
+                    if self._returning.may_return(candidate, root):
                         held = Frame(candidate, root, frame.steps, {}, dict(frame.types))
                         body = self._bodies.of(candidate, root)
                         self._alive += (held, body)

@@ -407,3 +407,30 @@ def test_a_table_of_kernels_that_a_macro_writes_in_another_unit(table: str, want
     found = follow(tree(files), "a.cu", "h")
     made = [k.name + f"<{', '.join(k.template_arguments)}>" for s in found.launches for k in s.kernels]
     assert sorted(made) == wanted
+
+
+def test_a_kernel_that_many_calls_hand_on_is_looked_for_once_a_function() -> None:
+    chain = "".join(
+        f"template <typename T> F f{n}(T a) {{ return a ? f{n + 1}(a) : f{n + 1}(a + 1); }}\n"
+        for n in reversed(range(20))
+    )
+    text = (
+        "using F = void (*)(int*);\ntemplate <typename T> __global__ void kn(T* a) {}\n"
+        f"template <typename T> F f20(T a) {{ return kn<T>; }}\n{chain}"
+        "void h(int* a, int n) { auto f = f0(n);\n f<<<1, 1>>>(a); }\n"
+    )
+    found = follow(tree({"a.cu": text}), "a.cu", "h")
+    assert [(k.name, k.instances, k.incomplete) for s in found.launches for k in s.kernels] == [("kn", ("int",), None)]
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted"), [("F row = kn<1>;", ["kn"]), ("F row = PICKED(kn, 1);", ["kn"]), ("const int row = LIMIT;", [])]
+)
+def test_a_function_that_returns_what_a_variable_holds(held: str, wanted: list[str]) -> None:
+    text = (
+        "template <int N> __global__ void kn(int* a) {}\nusing F = void (*)(int*);\n#define LIMIT sizeof(kn)\n"
+        f"#define PICKED(name, N) name<N>\n{held}\nF pick() {{ return row; }}\n"
+        "void h(int* a) { auto f = pick();\n f<<<1, 1>>>(a); }\n"
+    )
+    found = follow(tree({"a.cu": text}), "a.cu", "h")
+    assert [k.name for s in found.launches for k in s.kernels] == wanted
