@@ -1,7 +1,8 @@
 """Rules with one condition negated: which of them no example tells from the right one.
 
-``python -m tests.rules.mutants [RULE …]`` prints, for each rule, the mutants that the examples (its page, and the
-tables of the tests beside this file) do not notice, and exits with 1 if there is any.
+``python -m tests.rules.mutants [RULE …] [_HELPER …]`` prints, for each rule and each module that rules share, the
+mutants that the examples (the page, and the tables of the tests beside this file) of no rule that uses it notice, and
+exits with 1 if there is any.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 import ast
 import copy
 import importlib
+import re
 import sys
 import tempfile
 import types
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 
-from opwalker import pipeline
+from opwalker import pipeline, rules
 from opwalker.asking import asked
 from opwalker.model.check import CheckedTree, Rule
 from opwalker.views.check.check import tree_of
@@ -66,14 +69,34 @@ def mutants(source: str) -> Iterator[Mutant]:
         yield old.lineno, ast.unparse(old), ast.unparse(ast.fix_missing_locations(changed))
 
 
-def _module(source: str, name: str) -> Rule:
-    module = types.ModuleType(name)
-    sys.modules[name] = module
+@cache
+def _path(name: str) -> Path:
+    """The file of a rule, or of a module that rules share."""
+    return Path(rules.__file__).parent / f"{name.replace('-', '_')}.py"
+
+
+@cache
+def _uses(path: Path) -> frozenset[str]:
+    """The shared modules that a file of rules stands on, directly or through others."""
+    named = set(re.findall(r"^from opwalker\.rules\.(_\w+) import", path.read_text(encoding="utf-8"), re.MULTILINE))
+    return frozenset(named.union(*(_uses(_path(one)) for one in named)))
+
+
+def _loaded(name: str, source: str, rule: str) -> Rule:
+    """A rule as it is where the module ``name``, its own or one that it uses, has another text."""
+    inside = "opwalker.rules."
+    held = {full: module for full, module in sys.modules.items() if full.startswith(inside)}
+    for full in held:
+        short = full.removeprefix(inside)
+        if short == _path(name).stem or name in _uses(_path(short)):
+            del sys.modules[full]
+    module = types.ModuleType(inside + _path(name).stem)
+    sys.modules[module.__name__] = module
     try:
-        exec(compile(source, name, "exec"), module.__dict__)  # a rule of this project, one condition turned
+        exec(compile(source, name, "exec"), module.__dict__)  # a module of this project, one condition turned
+        return importlib.import_module(inside + _path(rule).stem).RULE
     finally:
-        del sys.modules[name]
-    return module.RULE
+        sys.modules.update(held)
 
 
 def examples_of(name: str, page: str) -> list[Example]:
@@ -87,44 +110,61 @@ def examples_of(name: str, page: str) -> list[Example]:
     return [example(parts["Flagged"]), example(parts["Clean"]), *more_examples(name).values(), *cases]
 
 
-def survivors(name: str, folder: Path, cache: Path) -> tuple[int, list[tuple[int, str]]]:
-    """How many mutants a rule has, and those that are right in every example, as the rule is."""
-    module = importlib.import_module(f"opwalker.rules.{name.replace('-', '_')}")
-    alive = list(mutants(Path(module.__file__).read_text(encoding="utf-8")))
+def survivors(name: str, users: Sequence[str], folder: Path, cache: Path) -> tuple[int, list[tuple[int, str]]]:
+    """How many mutants a module has, and those with which the rules that use it are right in every example."""
+    alive = list(mutants(_path(name).read_text(encoding="utf-8")))
     total = len(alive)
-    for number, shown in enumerate(examples_of(name, module.__doc__ or "")):
-        root = folder / f"{name}-{number}"
-        write_files(shown.files, root)
-        alive = _unnoticed(root, cache, shown, module.RULE, alive)
+    for user in users:
+        module = importlib.import_module(f"opwalker.rules.{_path(user).stem}")
+        turned: dict[str, Rule | None] = {}
+        for number, shown in enumerate(examples_of(user, module.__doc__ or "")):
+            root = folder / f"{user}-{number}"
+            write_files(shown.files, root)
+            alive = _unnoticed(root, cache, shown, module.RULE, alive, partial(_turned, name, user, turned))
     return total, [(line, text) for line, text, _ in alive]
 
 
-def _unnoticed(root: Path, cache: Path, shown: Example, rule: Rule, alive: Sequence[Mutant]) -> list[Mutant]:
+def _turned(name: str, user: str, known: dict[str, Rule | None], source: str) -> Rule | None:
+    """A rule with one condition turned; None where it cannot even be loaded."""
+    if source not in known:
+        try:
+            known[source] = _loaded(name, source, user)
+        except Exception:
+            known[source] = None
+    return known[source]
+
+
+def _unnoticed(
+    root: Path, cache: Path, shown: Example, rule: Rule, alive: Sequence[Mutant], turned: Callable[[str], Rule | None]
+) -> list[Mutant]:
     def judge(session) -> list[Mutant]:
         tree = tree_of(session, read_settings(session.root.path).names)
         wrong = shown.differences(run_rules(tree, [rule]))
         if wrong:
             raise WrongExampleError(f"{rule.id} is wrong on example {root.name}: {'; '.join(wrong)}")
-        return [one for one in alive if not _noticed(one[2], tree, shown)]
+        return [one for one in alive if not _noticed(turned(one[2]), tree, shown)]
 
     options = pipeline.Options(source=str(root), cache=cache, jobs=1)
     return asked(options, None, None, judge)
 
 
-def _noticed(source: str, tree: CheckedTree, shown: Example) -> bool:
+def _noticed(rule: Rule | None, tree: CheckedTree, shown: Example) -> bool:
     try:
-        return shown.differences(run_rules(tree, [_module(source, "mutant")])) != []
+        return rule is None or shown.differences(run_rules(tree, [rule])) != []
     except Exception:
         return True  # a rule that breaks is noticed
 
 
 def main(names: Sequence[str]) -> int:
     """Print what no example notices."""
+    ids = [rule.id for rule, _ in pipeline.load_rules()]
+    shared = sorted(path.stem for path in _path("_").parent.glob("_[a-z]*.py"))
     left = 0
     with tempfile.TemporaryDirectory() as held:
-        for name in names or [rule.id for rule, _ in pipeline.load_rules()]:
+        for name in names or [*ids, *shared]:
+            users = [name] if name in ids else [one for one in ids if name in _uses(_path(one))]
             try:
-                total, alive = survivors(name, Path(held), Path(held) / "cache")
+                total, alive = survivors(name, users, Path(held), Path(held) / "cache")
             except WrongExampleError as error:
                 print(error, flush=True)
                 left += 1
