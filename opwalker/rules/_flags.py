@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, Routine, Statement
 
-_ORDER = re.compile(
-    r"memory_order(?:_|::)(relaxed|acquire|release|acq_rel|seq_cst|consume)|__ATOMIC_(RELAXED|ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)|__HIP_MEMORY_SCOPE"
-)
-_SCOPE = re.compile(r"thread_scope_(system|device|block|thread)|__HIP_MEMORY_SCOPE_(SYSTEM|AGENT|WORKGROUP)")
+_ORDER = re.compile(r"memory_order(?:_|::)(relaxed|acquire|release|acq_rel|seq_cst|consume)")
+_SCOPE = re.compile(r"thread_scope_(system|device|block|thread)")
+#: The standard's atomics, and CUDA's where no scope is named, hold for the whole system.
+_ATOMIC = re.compile(r"\b(?:cuda|std)::atomic")
+_ASM_FENCE = re.compile(r"fence|membar|acquire|release|acq_rel")
 _PEER = re.compile(r"\b(?:peer|remote|other|sg|signals|ptrs|bufs)\w*(?:\.\w+)?\s*\[[^\]]*\]\s*(?:->|\.)|\bpeer\w*\s*->")
 _FENCE = re.compile(
     r"__threadfence(?:_system|_block)?\Z|(?:cuda::)?(?:std::)?atomic_thread_fence\Z|__builtin_amdgcn_fence\Z|\w*fence\w*\Z"
@@ -26,7 +27,6 @@ _CAST = re.compile(
     r"\*\s*(?:\(\s*[^()]*\bvolatile\b[^()]*\*\s*\)|(?:reinterpret|static|const)_cast\s*<[^<>]*\bvolatile\b[^<>]*\*\s*>)"
     r"\s*\(*\s*&?\s*([A-Za-z_]\w*(?:\s*\[[^\]]*\]|\s*(?:->|\.)\s*\w+)*)"
 )
-_MOVES = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[+-]=)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def fences(routine: Routine) -> list[tuple[int, str]]:
     out += [
         (one.line, "asm")
         for one in routine.walk()
-        if one.kind == "asm" and re.search(r"fence|membar|acq|rel", one.text)
+        if one.kind == "asm" and _ASM_FENCE.search(one.text)
     ]
     return out
 
@@ -117,7 +117,6 @@ def _counts(one: Statement) -> bool:
         for assigned in part.assigns
         if assigned.operator in ("++", "--", "+=", "-=")
     }
-    moved |= {found[1] or found[2] for found in _MOVES.finditer(one.step)}
     return any(re.search(rf"(?<![\w.>]){re.escape(name)}\b", one.text) for name in moved if name.isidentifier())
 
 
@@ -150,17 +149,15 @@ def _references(routine: Routine) -> dict[str, tuple[str, str | None, bool, int]
                 scope = _SCOPE.search(declared.type + text)
                 found = _field(text.strip("(){}= "))
                 if found:
-                    named = scope and (scope[1] or scope[2].lower())
-                    default = "system" if "cuda::std" in declared.type or "std::atomic" in declared.type else None
-                    out[declared.name] = (found, named or default, bool(_PEER.search(text)), declared.line)
+                    default = "system" if _ATOMIC.search(declared.type + text) else None
+                    named = scope[1] if scope else default
+                    out[declared.name] = (found, named, bool(_PEER.search(text)), declared.line)
     return out
 
 
 def _order(call: CallText) -> str | None:
     found = _ORDER.search(" ".join(call.arguments))
-    if found:
-        return (found[1] or found[2] or "").lower() or None
-    return "seq_cst"
+    return found[1] if found else "seq_cst"
 
 
 def _field(text: str) -> str:

@@ -14,13 +14,14 @@ from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, LaunchText, MacroUse, Routine, Statement
 from opwalker.rules._values import split
 
-#: Runtime calls that launch: which argument is the kernel, grid, block, shared memory, stream (None: in a config).
-_CALLS: dict[str, tuple[int, int | None, int | None, int | None, int | None]] = {
-    "LaunchKernel": (0, 1, 2, 4, 5),
-    "LaunchCooperativeKernel": (0, 1, 2, 4, 5),
-    "LaunchKernelEx": (1, None, None, None, None),
-    "LaunchKernelExC": (1, None, None, None, None),
-    "LaunchKernelGGL": (0, 1, 2, 3, 4),
+#: Runtime calls that launch: which argument is the kernel, and which are grid, block, shared memory and stream (none:
+#: they are in a configuration).
+_CALLS: dict[str, tuple[int, tuple[int, ...]]] = {
+    "LaunchKernel": (0, (1, 2, 4, 5)),
+    "LaunchCooperativeKernel": (0, (1, 2, 4, 5)),
+    "LaunchKernelEx": (1, ()),
+    "LaunchKernelExC": (1, ()),
+    "LaunchKernelGGL": (0, (1, 2, 3, 4)),
 }
 _LAUNCH = re.compile(r"(?:cuda|hip)(Launch(?:Cooperative)?Kernel(?:ExC?|GGL)?)\Z")
 #: What asks for the last error of the runtime.
@@ -123,16 +124,16 @@ def _runtime(call: CallText, point: Point) -> Site | None:
     found = _LAUNCH.match(call.simple)
     if found is None or call.receiver is not None:
         return None
-    kernel, *places = _CALLS[found[1]]
+    kernel, places = _CALLS[found[1]]
     if len(call.arguments) <= kernel:
         return None
-    if places[0] is None:
+    if not places:
         config = call.arguments[0].strip("&* ")
         grid, block, shared, stream = (_of_config(config, name, point.before) for name in _FIELDS)
         arguments = call.arguments[2:]
     else:
         given = dict(enumerate(call.arguments))
-        grid, block, shared, stream = (given.get(p) if p is not None else None for p in places)
+        grid, block, shared, stream = (given.get(place) for place in places)
         arguments = call.arguments[5:] if found[1].endswith("GGL") else ()
     name = _NO_NAME.sub("", call.arguments[kernel]).strip(" )")
     return Site(
@@ -153,7 +154,9 @@ def _of_config(config: str, name: str, before: Sequence[Statement]) -> str | Non
         for declared in one.declares:
             if declared.name == config and declared.value and declared.value.strip("={ }"):
                 inner = declared.value.strip().removeprefix("=").strip()
-                items = split(inner[1:-1] if inner[:1] == "{" else inner)
+                if inner[:1] != "{":
+                    return None
+                items = split(inner[1:-1])
                 named = (re.match(r"\s*\.(\w+)\s*=\s*(.*)", item, re.DOTALL) for item in items)
                 given = {found[1]: found[2] for found in named if found} or dict(zip(_FIELDS, items, strict=False))
                 return given.get(name, "").strip() or None

@@ -43,14 +43,14 @@ def is_bounded(routine: Routine, text: str, line: int) -> bool:
     """Whether a check before ``line`` compares what the value is made of with a limit."""
     terms = terms_of(text, known_values(routine))
     for one in routine.walk():
-        if one.line >= line and one.kind != "if":
+        if one.line > line or (one.line == line and one.kind != "if"):
             continue
         conditions = [
             call.arguments[0]
             for call in one.calls
             if re.search(r"CHECK|ASSERT|assert|check", call.simple) and call.arguments
         ]
-        if one.kind == "if" and one.line <= line:
+        if one.kind == "if":
             conditions.append(one.text)
         for condition in conditions:
             if _LIMIT.search(condition) and terms_of(condition, {}) & terms:

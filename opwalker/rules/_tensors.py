@@ -45,11 +45,8 @@ def tensor_parameters(routine: Routine) -> list[str]:
 def pointers(arguments: Sequence[str], known: dict[str, str]) -> Iterator[Pointer]:
     """The data pointers among arguments; a local that holds one counts as the pointer it is made of."""
     for number, argument in enumerate(arguments):
-        text = argument
         plain = re.sub(r"(?:reinterpret|static|const)_cast<(?:[^<>]|<[^<>]*>)*>", "", argument).strip("()& ")
-        if re.fullmatch(r"\w+", plain) and plain in known:
-            text = known[plain]
-        found = POINTER.search(text)
+        found = POINTER.search(known.get(plain, argument))
         if found is not None:
             yield Pointer(number, found["name"], found["way"])
 

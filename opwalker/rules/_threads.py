@@ -40,7 +40,7 @@ class Threads:
                         self._names.add(self._variable(declared.name, one.line))
                 for assigned in one.assigns:
                     plain = assigned.target.strip()
-                    if re.fullmatch(r"\w+", plain) and assigned.value and self.differ(assigned.value, one.line):
+                    if re.fullmatch(r"\w+", plain) and self.differ(assigned.value, one.line):
                         self._names.add(self._variable(plain, one.line))
             if len(self._names) == before:
                 break
