@@ -57,11 +57,7 @@ def accesses(tree: CheckedTree) -> list[Access]:
 def fences(routine: Routine) -> list[tuple[int, str]]:
     """``(line, name)`` of the fences of a routine; inline assembly counts as one."""
     out = [(c.line, c.simple) for one in routine.walk() for c in one.calls if _FENCE.match(c.name)]
-    out += [
-        (one.line, "asm")
-        for one in routine.walk()
-        if one.kind == "asm" and _ASM_FENCE.search(one.text)
-    ]
+    out += [(one.line, "asm") for one in routine.walk() if one.kind == "asm" and _ASM_FENCE.search(one.text)]
     return out
 
 
