@@ -73,10 +73,12 @@ def _said(routine: Routine, site: Site) -> tuple[str, tuple[Related, ...]] | Non
     if value is None or not re.fullmatch(r"\w+", written):
         return None
     plain = value.strip().removeprefix("=").strip().strip("(){} ")
+    if plain and not _NONE.match(plain):
+        return None
     assigned = any(a.target == written for one in routine.walk() for a in one.assigns)
     given = (argument.replace(" ", "") for one in routine.walk() for call in one.calls for argument in call.arguments)
     taken = any(f"&{written}" in argument for argument in given)
-    if not assigned and not taken and (_NONE.match(plain) or not plain):
+    if not assigned and not taken:
         line = next(d.line for one in routine.walk() for d in one.declares if d.name == written)
         return f"is given {written}, which is only ever 0", (Related(routine.file, line, f"{written} is made here"),)
     return None
