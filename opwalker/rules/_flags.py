@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, Routine, Statement
+from opwalker.rules._flag_assembly import in_assembly
 
 _ORDER = re.compile(r"memory_order(?:_|::)(relaxed|acquire|release|acq_rel|seq_cst|consume)")
 _SCOPE = re.compile(r"thread_scope_(system|device|block|thread)")
@@ -27,12 +28,15 @@ _CAST = re.compile(
     r"\*\s*(?:\(\s*[^()]*\bvolatile\b[^()]*\*\s*\)|(?:reinterpret|static|const)_cast\s*<[^<>]*\bvolatile\b[^<>]*\*\s*>)"
     r"\s*\(*\s*&?\s*([A-Za-z_]\w*(?:\s*\[[^\]]*\]|\s*(?:->|\.)\s*\w+)*)"
 )
+#: An address that says which member or variable it is of: nothing is called for it, and nothing added.
+_PLACE = re.compile(r"[&(\s]*[A-Za-z_]\w*(?:\s*\[[^\[\]]*\]|\s*(?:->|\.)\s*\w+)*[)\s]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A load or store of a flag: ``kind`` is ``store`` or ``poll``; ``how`` is ``volatile``, ``atomic`` or ``plain``;
-    ``field`` the member or variable; ``at`` the line on which its reference is made, where that is another."""
+    """A load or store of a flag: ``kind`` is ``store`` or ``poll``; ``how`` is ``volatile``, ``atomic`` (in assembly
+    too) or ``plain``; ``field`` the member or variable; ``at`` the line on which its reference is made, where that is
+    another."""
 
     kind: str
     how: str
@@ -51,6 +55,7 @@ def accesses(tree: CheckedTree) -> list[Access]:
     for routine in tree.routines:
         if routine.on_device or "device" in routine.flags:
             out += _of(tree, routine)
+            out += _in_assembly(tree, routine)
     return out
 
 
@@ -103,6 +108,16 @@ def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
             if call.simple in ("store", "fetch_add", "exchange") and call.receiver in refs:
                 field, scope, peer, at = refs[call.receiver]
                 yield Access("store", "atomic", field, _order(call), scope, peer, routine, call.line, at)
+
+
+def _in_assembly(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
+    # What a function that is called is given has its name from whoever wrote that function: it is no flag by itself.
+    given = set() if "global" in routine.flags else {one.name for one in routine.parameters}
+    for told in in_assembly(tree, routine):
+        field = _field(told.address)
+        if field and _PLACE.fullmatch(told.address) and told.address.strip("&*() ") not in given:
+            kind, peer = "store" if told.stores else "poll", bool(_PEER.search(told.address))
+            yield Access(kind, "atomic", field, told.order, told.scope, peer, routine, told.line, told.line)
 
 
 def _counts(one: Statement) -> bool:

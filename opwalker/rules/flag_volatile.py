@@ -13,12 +13,19 @@ __device__ void meet(Mailbox* self, Mailbox** peers, int rank, uint32_t tag) {
 }
 ```
 
+```cuda plain.cu
+struct Door { uint32_t shut[8]; };
+__device__ void close(Door* self, Door** peers, int rank, uint32_t tag) {
+  peers[threadIdx.x]->shut[rank] = tag;  // flagged
+  while (*(volatile uint32_t*)&self->shut[threadIdx.x] != tag) {}  // flagged
+}
+```
+
 ```cuda casts.cu
 struct Gate { uint32_t open[8]; };
 __device__ void pass(Gate* self, Gate** peers, int rank, uint32_t* step, uint32_t tag) {
   *(volatile uint32_t*)&peers[threadIdx.x]->open[rank] = tag;  // flagged
   while (*(volatile uint32_t*)&self->open[threadIdx.x] != tag) {}  // flagged
-  peers[threadIdx.x]->open[rank] = tag;  // flagged
   self->open[threadIdx.x] = 0;
   *reinterpret_cast<volatile uint32_t*>(step) = tag;  // flagged
   while (*reinterpret_cast<volatile uint32_t*>(step) < tag) {}  // flagged
@@ -42,6 +49,33 @@ struct Pack { int steps; float item[8]; };
 __device__ void fill(Pack* pack) {
   pack->steps = 8;
   for (int i = 0; i < pack->steps; i++) pack->item[i] = 0;
+}
+```
+
+```cuda halves.cu
+#include <cuda/atomic>
+struct Door { uint32_t shut[8]; };
+__device__ void close(Door* self, Door** peers, int rank, uint32_t tag) {
+  cuda::atomic_ref<uint32_t, cuda::thread_scope_system> theirs(peers[threadIdx.x]->shut[rank]);
+  theirs.store(tag, cuda::memory_order_release);
+  while (*(volatile uint32_t*)&self->shut[threadIdx.x] != tag) {}
+}
+```
+
+```cuda assembly.cu
+struct Lock { uint32_t taken[8]; };
+static __device__ void give(uint32_t* at, uint32_t tag) {
+  asm volatile("st.volatile.global.u32 [%1], %0;" ::"r"(tag), "l"(at) : "memory");
+}
+static __device__ uint32_t look(const uint32_t* at) {
+  uint32_t seen;
+  asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(seen) : "l"(at));
+  return seen;
+}
+__device__ void meet(Lock* self, Lock** peers, int rank, uint32_t tag) {
+  uint32_t* theirs = &peers[threadIdx.x]->taken[rank];
+  give(theirs, tag);
+  while (look(&self->taken[threadIdx.x]) != tag) {}
 }
 ```
 
@@ -81,7 +115,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
     found += [
         one
         for one in every
-        if one.kind == "store" and one.peer and one not in found and (one.routine.file, one.field) in polled
+        if one.kind == "store" and one.peer and one.how == "plain" and (one.routine.file, one.field) in polled
+        if one not in found
     ]
     stores = {one.field: one for one in found if one.kind == "store"}
     polls = {one.field: one for one in found if one.kind == "poll"}

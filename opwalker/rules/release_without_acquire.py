@@ -16,6 +16,24 @@ __device__ void take(Box* box, uint32_t tag) {
 }
 ```
 
+```cuda assembly.cu
+struct Post { uint32_t sent; };
+__global__ void meet(Post* self, Post** peers) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(&peers[1]->sent), "r"(1));
+  while (self->sent == 0) {}  // flagged
+}
+struct Far { uint32_t sent, taken; };
+static __device__ uint32_t look(const uint32_t* at) {
+  uint32_t seen;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(at));
+  return seen;
+}
+__global__ void give(Far* self, Far** peers) {
+  peers[1]->taken = 1;  // flagged
+  while (look(&self->taken) == 0) {}
+}
+```
+
 *Clean*
 
 ```cuda
@@ -33,6 +51,14 @@ __device__ void wait(uint32_t* signal, uint32_t tag) {
   cuda::atomic_ref<uint32_t, cuda::thread_scope_system> theirs(*signal);
   while (theirs.load(cuda::memory_order_acquire) != tag) {}
 }
+struct Lock { int turn; };
+__device__ void lock(Lock* self, int turn) {
+  int seen;
+  do {
+    asm volatile("ld.acquire.gpu.global.b32 %0, [%1];" : "=r"(seen) : "l"(&self->turn));
+  } while (seen != turn);
+}
+__device__ void reset(Lock* self) { self->turn = 0; }
 __device__ void meet(uint32_t* mailbox, uint32_t tag) {
   uint32_t *signal, *other;
   signal = mailbox + 8;
@@ -63,7 +89,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         # Where its own side has an ordered access too, the plain one may be a fast path before it.
         if other is None or any(o.field == one.field and o.kind == one.kind for o in strong):
             continue
-        if fences(one.routine):
+        if one.kind == "store" and not one.peer and other.scope == "device":
+            continue  # a lock of one device, set up or taken back between kernels
+        lines = [line for line, _ in fences(one.routine)]
+        if any(line <= one.line if one.kind == "store" else line >= one.line for line in lines):
             continue
         word = "stored plainly" if one.kind == "store" else "polled plainly"
         order = f"{other.kind} with {other.order} order"

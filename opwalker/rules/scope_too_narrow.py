@@ -16,6 +16,27 @@ __device__ void meet(Box* self, Box** peers, int rank, uint32_t tag) {
 }
 ```
 
+```cuda assembly.cu
+struct Post { uint32_t sent[8]; };
+static __device__ void give(uint32_t* at, uint32_t tag) {
+  asm volatile("st.release.sys.global.u32 [%1], %0;" ::"r"(tag), "l"(at) : "memory");
+}
+static __device__ uint32_t look(uint32_t* at) {
+  uint32_t seen;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(at));
+  return seen;
+}
+__device__ void meet(Post* self, Post** peers, int rank, uint32_t tag) {
+  uint32_t* theirs = &peers[threadIdx.x]->sent[rank];
+  give(theirs, tag);
+  while (look(&self->sent[threadIdx.x]) != tag) {}  // flagged
+}
+__global__ void wait(uint32_t* mark) {
+  while (look(mark) == 0) {}  // flagged
+}
+__global__ void put(uint32_t* mark, uint32_t tag) { give(mark, tag); }
+```
+
 *Clean*
 
 ```cuda
@@ -29,6 +50,40 @@ __device__ void meet(Box* self, Box** peers, int rank, uint32_t tag) {
   cuda::atomic_ref<uint32_t, cuda::thread_scope_device> own(self->local);
   own.store(tag, cuda::memory_order_release);
   while (own.load(cuda::memory_order_acquire) < tag) {}
+}
+```
+
+```cuda assembly.cu
+struct Post { uint32_t sent[8], local; };
+static __device__ void give(uint32_t* at, uint32_t tag) {
+  asm volatile("st.release.sys.global.u32 [%1], %0;" ::"r"(tag), "l"(at) : "memory");
+}
+static __device__ void give_here(uint32_t* at, uint32_t tag) {
+  asm volatile("st.release.gpu.global.u32 [%1], %0;" ::"r"(tag), "l"(at) : "memory");
+}
+static __device__ uint32_t look(uint32_t* at) {
+  uint32_t seen;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(at));
+  return seen;
+}
+__device__ void meet(Post* self, Post** peers, int rank, uint32_t tag) {
+  give(&peers[threadIdx.x]->sent[rank], tag);
+  while (look(&self->sent[threadIdx.x]) != tag) {}
+  uint32_t first;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(first) : "l"(&self->local));
+  give_here(&self->local, tag);
+}
+__device__ void wait_here(uint32_t* at) {
+  uint32_t seen;
+  do {
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(at));
+  } while (seen == 0 || look(at) == 0);
+}
+__device__ void put_far(uint32_t* at, uint32_t tag) { give(at, tag); }
+__device__ void put_all(Post* self, Post** peers, int lane, uint32_t tag) {
+  give(slot_of(peers, lane), tag);
+  while (look(&self->sent[lane]) != tag) {}
+  give_here(mine_of(self, lane), tag);
 }
 ```
 
