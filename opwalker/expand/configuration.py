@@ -68,10 +68,12 @@ def configuration(
     unset: Iterable[str] = (),
     archs: Iterable[str] = (),
     units: Mapping[str, Iterable[Define]] | None = None,
+    flagged: Iterable[str] = (),
 ) -> Configuration:
     """The macros of a build. ``asked`` are the user's own ``--define`` and go before everything; ``closed`` says that
     the build files were read, ``unset`` are macros that they set for other architectures alone; ``archs`` the
-    architectures that device code is compiled for, where that is known; ``units`` what single files get besides."""
+    architectures that device code is compiled for, where that is known; ``units`` what single files get besides,
+    ``flagged`` what something is compiled with."""
     defines = dict(_COMMON)
     undefined = {*_NEVER, *unset}
     if build == "cuda":
@@ -99,7 +101,7 @@ def configuration(
         passes = ()
     wanted = {name for name, _ in asked}
     own = {p: {d.name: d.value for d in found if d.name not in wanted} for p, found in (units or {}).items()}
-    return Configuration(build, defines, frozenset(undefined - defines.keys()), closed, passes, own)
+    return Configuration(build, defines, frozenset(undefined - defines.keys()), closed, passes, own, frozenset(flagged))
 
 
 def architecture_macros(name: str) -> dict[str, str | None]:

@@ -19,7 +19,8 @@ class Configuration:
     """One build: ``defines`` maps set macros to their value text (None for none), ``undefined`` are known unset.
     ``closed`` says that the build files were read: a macro that neither they nor the source nor a library sets is
     unset. ``passes`` are the macros of each pass of the device compiler, one for an architecture; without, what is
-    particular to an architecture is unknown. ``units`` are the macros that single files are compiled with, by path."""
+    particular to an architecture is unknown. ``units`` are the macros that single files are compiled with, by path;
+    ``flagged`` those that something is compiled with, which files is not known: they may be set."""
 
     build: str = "cuda"
     defines: Mapping[str, str | None] = field(default_factory=dict)
@@ -27,6 +28,7 @@ class Configuration:
     closed: bool = False
     passes: tuple[Mapping[str, str | None], ...] = ()
     units: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    flagged: frozenset[str] = frozenset()
 
     def of_pass(self, name: str, number: int) -> tuple[bool | None, str | None]:
         """As ``state``, for the macros that differ between the passes of the device compiler."""

@@ -100,7 +100,7 @@ class MacroTable:
                 return known, value
             if not self.is_macro_name(name):
                 # What nobody sets is unset, unless a header that is not in the source or an unread build may set it.
-                return (False, None) if self.configuration.closed and not self._is_outside(name) else (None, None)
+                return (False, None) if self.configuration.closed and not self._may_be_set(name) else (None, None)
             choice = self.lookup(name, path, offset, root)
             if choice is not None and choice.certainty == "proved":
                 return True, (choice.event.body or "").strip() or None
@@ -119,6 +119,10 @@ class MacroTable:
                 return value
             self._truths[key] = value
         return self._truths[key]
+
+    def _may_be_set(self, name: str) -> bool:
+        """Whether a flag or a header that is not in the tree may set a macro that no file of the tree sets."""
+        return name in self.configuration.flagged or self._is_outside(name)
 
     def _is_outside(self, name: str) -> bool:
         """Whether a header that is not in the tree may set a macro that no file of the tree sets."""
@@ -185,8 +189,11 @@ class MacroTable:
                 return None
             defined = [f for f in found if f[1].body is not None]
             certainty = "proved" if found[0][2] is True or len(defined) == 1 else "possible"
+            if certainty != "proved" and not (found[0][1].body or "").strip():
+                # One that stands for nothing leaves out what another one adds: what may be there is read.
+                defined.sort(key=lambda one: not (one[1].body or "").strip())
             rest = () if certainty == "proved" else tuple((path, event) for path, event, _ in defined[1:])
-            return MacroChoice(found[0][0], found[0][1], certainty, len(defined) - 1, rest)
+            return MacroChoice(defined[0][0], defined[0][1], certainty, len(defined) - 1, rest)
         if name in self._known:
             return MacroChoice(KNOWN, self._known[name], "proved")
         return self._anywhere(name, path)

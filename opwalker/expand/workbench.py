@@ -48,7 +48,7 @@ class BuildView:
     ``closed`` says that build files were there to read. Where architectures were asked for (``archs``), ``unset_of``
     gives the macros that a build sets for others alone, and ``absent`` says of a file that is compiled for others
     alone where and under which condition. ``archs_of`` gives the architectures that a file is compiled for, if that is
-    known.
+    known. ``flagged`` are macros that something is compiled with, which files is not known.
     """
 
     builds_of: Callable[[str], tuple[str, ...] | None]
@@ -60,6 +60,7 @@ class BuildView:
     absent: Callable[[str], str | None] = lambda path: None
     archs_of: Callable[[str], tuple[str, ...]] = lambda path: ()
     units_of: Callable[[str], Mapping[str, Sequence[Define]]] = lambda build: {}
+    flagged: tuple[str, ...] = ()
 
 
 class Unit:
@@ -82,6 +83,7 @@ class Unit:
                     builds.unset_of(build),
                     builds.archs if device else (),
                     builds.units_of(build),
+                    builds.flagged,
                 ),
                 known_macros(),
             )

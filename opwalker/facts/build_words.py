@@ -13,6 +13,7 @@ _NAMED = re.compile(
     r"(?:[Ee]xtension|\bload|\bload_inline)\(\s*(?:name\s*=\s*)?['\"]([A-Za-z_][\w.]*)['\"]"
     r"|\b\w*(?:name|NAME)\s*=\s*['\"]([A-Za-z_][\w.]*)['\"]"
 )
+_FLAG = re.compile(r"(?<=[\"'\s])-D([A-Za-z_]\w*)")
 
 
 def makes_extensions(text: str) -> bool:
@@ -27,6 +28,11 @@ def extension_names(text: str) -> tuple[str, ...]:
     """The modules that a text which makes extensions may build, by name. Names of other things may be among them."""
     found = (match.group(1) or match.group(2) for match in _NAMED.finditer(text))
     return tuple(sorted(set(found)))
+
+
+def flag_macros(text: str) -> frozenset[str]:
+    """The macros that flags in a Python text set, whoever is given the flags: ``NAME`` of ``"-DNAME=1"``."""
+    return frozenset(_FLAG.findall(text)) if "-D" in text else frozenset()
 
 
 def _hands_on_sources(text: str) -> bool:

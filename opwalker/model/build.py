@@ -142,10 +142,12 @@ class BuildProblem:
 class BuildFacts:
     """All targets of a tree, macros set for a whole build (``defines`` by build), and the architectures named.
 
-    ``architectures`` are as the build files spell them (``"9.0a"``), in order of appearance.
+    ``architectures`` are as the build files spell them (``"9.0a"``), in order of appearance. ``flagged`` are macros
+    that flags in Python set, for whatever is built with them.
     """
 
     targets: tuple[Target, ...] = ()
     defines: tuple[tuple[str, tuple[Define, ...]], ...] = ()
     architectures: tuple[str, ...] = ()
     problems: tuple[BuildProblem, ...] = ()
+    flagged: tuple[str, ...] = ()

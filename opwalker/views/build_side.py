@@ -6,6 +6,7 @@ In: evaluated build files. Out: ``BuildView``: kinds of build per file, module n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from opwalker.expand.workbench import BuildView
@@ -23,10 +24,12 @@ def read_build_facts(
     """Read and evaluate every build file among ``paths``. ``may_build`` says which Python files are worth a look;
     ``cuda`` are the architectures to build for, if some were asked for."""
     from opwalker.facts.build_files import build_language, makes_extensions, read_build_file
+    from opwalker.facts.build_words import flag_macros
     from opwalker.link.build_targets import read_builds
 
     everything = sorted(paths)
     files: dict[str, BuildFile] = {}
+    flagged: set[str] = set()
     for path in everything:
         language = build_language(path)
         if language is None or (language == "python" and not may_build(path)):
@@ -34,10 +37,12 @@ def read_build_facts(
         content = text(path)
         if language == "python" and not makes_extensions(content):
             continue
+        if language == "python":
+            flagged |= flag_macros(content)
         made = read_build_file(path, content)
         if made is not None:
             files[path] = made
-    return read_builds(files, everything, seeds, cuda)
+    return replace(read_builds(files, everything, seeds, cuda), flagged=tuple(sorted(flagged)))
 
 
 def build_view(
@@ -85,6 +90,7 @@ def build_view(
         absent.get,
         lambda path: compiled().get(path, ()),
         lambda build: units.get(build, {}),
+        facts.flagged,
     )
 
 

@@ -130,3 +130,16 @@ def test_a_file_has_macros_of_its_own() -> None:
 def test_what_the_user_asked_for_goes_before_the_macros_of_a_file() -> None:
     made = configuration("cuda", True, asked=[("WIDE", "2")], units={"a.cu": [define("WIDE", "1")]})
     assert made.units == {"a.cu": {}}
+
+
+def test_what_a_flag_sets_for_an_unknown_file_may_be_set_and_its_cases_are_read() -> None:
+    text = "#ifdef LIB_WIDE\n#define CASE(x) case 2: x\n#else\n#define CASE(x)\n#endif\n"
+    index = tree({"a.cu": text}).index
+    named = MacroTable(index, configuration("cuda", False, closed=True, flagged=["LIB_WIDE"]))
+    choice = named.lookup("CASE", "a.cu", len(text), "a.cu")
+    assert named.truth("a.cu", ("defined(LIB_WIDE)",), 0, "a.cu") is None
+    assert (choice.event.body.strip(), choice.certainty, choice.others) == ("case 2: x", "possible", 1)
+    nobody = MacroTable(index, configuration("cuda", False, closed=True, flagged=["LIB_NARROW"]))
+    choice = nobody.lookup("CASE", "a.cu", len(text), "a.cu")
+    assert nobody.truth("a.cu", ("defined(LIB_WIDE)",), 0, "a.cu") is False
+    assert (choice.event.body.strip(), choice.certainty) == ("", "proved")

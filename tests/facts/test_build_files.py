@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from opwalker.facts.build_files import MAX_SIZE, build_language, makes_extensions, read_build_file
+from opwalker.facts.build_words import flag_macros
 from opwalker.model.build import BuildFile, ProjectExtension
 
 
@@ -103,3 +104,8 @@ def test_a_faulty_project_file_is_a_problem() -> None:
 def test_a_build_file_can_be_stored(path: str, text: str) -> None:
     file = read_build_file(path, text)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(file), type=BuildFile) == file
+
+
+def test_macros_that_flags_in_python_set() -> None:
+    text = 'flags = ["-O3", "-DWIDE", \'-DDEPTH=4\', f"-D{name}"]\nline = "nvcc -DLATE a.cu"\nX-DNOT = 1\n'
+    assert flag_macros(text) == {"WIDE", "DEPTH", "LATE"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opwalker.expand.workbench import Workbench
 from opwalker.model.walk import KernelEntry
-from opwalker.views.build_side import build_view
+from opwalker.views.build_side import build_view, read_build_facts
 from opwalker.views.joined import JoinedOps
 from opwalker.views.kernels import list_kernels
 from opwalker.views.ops import OpsView
@@ -124,3 +124,9 @@ def test_macros_that_a_build_sets_for_one_file() -> None:
     told = {k.name: k.why_incomplete or "" for k in list_kernels(made, SOURCE, [], None).kernels}
     read = {name: "which the cuda build does not set" not in why for name, why in told.items()}
     assert read == {"a_wide": True, "a_plain": False, "b_wide": False, "b_plain": True}
+
+
+def test_flags_of_python_that_builds_are_of_an_unknown_file() -> None:
+    files = {"lib/jit.py": 'flags = ["-DWIDE"]\nmade = Spec(sources=found, flags=flags)\n', "lib/other.py": '"-DTALL"\n'}
+    facts = read_build_facts(files, files.__getitem__, lambda path: True)
+    assert facts.flagged == build_view(facts).flagged == ("WIDE",)
