@@ -127,6 +127,7 @@ def test_macros_that_a_build_sets_for_one_file() -> None:
 
 
 def test_flags_of_python_that_builds_are_of_an_unknown_file() -> None:
-    files = {"lib/jit.py": 'flags = ["-DWIDE"]\nmade = Spec(sources=found, flags=flags)\n', "lib/other.py": '"-DTALL"\n'}
+    made = 'flags = ["-DWIDE"]\nmade = Spec(sources=found, flags=flags)\n'
+    files = {"lib/jit.py": made, "lib/other.py": 'flags = ["-DTALL"]\n'}
     facts = read_build_facts(files, files.__getitem__, lambda path: True)
     assert facts.flagged == build_view(facts).flagged == ("WIDE",)
