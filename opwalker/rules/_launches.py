@@ -192,4 +192,5 @@ def roots_first(tree: CheckedTree, routine: Routine) -> bool:
     tensors = any(_is_tensor(tree, parameter.type) for parameter in routine.parameters)
     if tree.is_entry(routine):
         return tensors or not tree.callers(routine)
-    return tensors and not tree.callers(routine) and not routine.on_device
+    # An object that is called like a function has callers that its name does not show.
+    return tensors and not tree.callers(routine) and not routine.on_device and "operator()" not in routine.name

@@ -24,6 +24,7 @@ void run(torch::Tensor& x, cudaStream_t stream) {
 
 ```cuda
 #include <torch/all.h>
+inline int threads_for(int work) { return work < 32 ? 32 : std::min(work, 1024); }
 __global__ void __launch_bounds__(256) small_kernel(float* x) { x[threadIdx.x] *= 2; }
 __global__ void twice_kernel(float* x) { x[threadIdx.x] *= 2; }
 void run(torch::Tensor& x, cudaStream_t stream) {
@@ -32,6 +33,7 @@ void run(torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<64, std::min<int64_t>(x.size(1), 1024), 0, stream>>>(x.data_ptr<float>());
   const int threads = min(512, x.numel());
   twice_kernel<<<64, threads, 0, stream>>>(x.data_ptr<float>());
+  twice_kernel<<<64, threads_for(x.size(1)), 0, stream>>>(x.data_ptr<float>());
   const int64_t n = x.size(1);
   TORCH_CHECK(n <= 1024, "too wide");
   twice_kernel<<<64, n, 0, stream>>>(x.data_ptr<float>());
@@ -52,6 +54,9 @@ from opwalker.rules._launches import Site, locals_of, sites
 from opwalker.rules._values import checks_before, extents, limits, number_of, terms_of
 
 _MOST = 1024
+_CALL = re.compile(r"(?<![\w.>])(?:\w+::)*([A-Za-z_]\w*)\s*(?:<[\w:, ]*>)?\s*\(")
+#: What is written like a call and keeps a number as it is.
+_PLAIN = frozenset("static_cast int int64_t int32_t uint32_t size_t unsigned dim3 max".split())
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -87,13 +92,18 @@ def _said(tree: CheckedTree, routine: Routine, site: Site) -> tuple[str, tuple[R
         terms = terms_of(axis, known)
         opened = " ".join((axis, *(known.get(one, "") for one in sorted(terms))))
         sized = [one for one in terms if re.search(r"(?:\.|->)(?:size|numel)\(", one)]
-        if not sized or re.search(r"\bmin\b|\?|%|/|>>|&", opened):
+        if not sized or re.search(r"\bmin\b|\?|%|/|>>|&", opened) or _works_out(opened):
             continue
         checks = checks_before(site.before, site.around, site.statement)
         if any(True for text, holds, _ in checks for _ in limits(text, holds, terms)):
             continue
         return f"the block of {site.name} has {sorted(sized)[0]} threads, and nothing keeps that at 1024", ()
     return "", ()
+
+
+def _works_out(text: str) -> bool:
+    """Whether a function works the number out: it may keep it within bounds."""
+    return any(found[1] not in _PLAIN for found in _CALL.finditer(text))
 
 
 def _bound(tree: CheckedTree, routine: Routine, site: Site) -> tuple[int, Related] | None:

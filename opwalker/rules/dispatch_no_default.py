@@ -150,6 +150,28 @@ void chosen(torch::Tensor& y, bool both, cudaStream_t stream) {
     case Way::Both: launch<2>(y, stream); break;
   }
 }
+int width_of(const torch::Tensor& x) {
+  if (x.size(-1) % 4 == 0) return std::min<int>(4, x.element_size());
+  return x.size(-1) % 2 == 0 ? 2 : 1;
+}
+void by_width_of(torch::Tensor& y, cudaStream_t stream) {
+  const int width = width_of(y);
+  switch (width) {
+    case 1: launch<1>(y, stream); break;
+    case 2: launch<2>(y, stream); break;
+    case 4: launch<4>(y, stream); break;
+  }
+  int tile = -1;
+  if (width == 4) {
+    tile = 32;
+  } else {
+    tile = 16;
+  }
+  switch (tile) {
+    case 16: launch<16>(y, stream); break;
+    case 32: launch<32>(y, stream); break;
+  }
+}
 void falls_back(torch::Tensor& y, const torch::Tensor& x, int64_t k, cudaStream_t stream) {
   switch (k) {
     case 2: launch<2>(y, stream); break;
@@ -224,7 +246,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 or _decided_above(tree, routine, one)
                 or _all_of_an_enumeration(tree, one)
                 or _powers_of_two(point, one)
-                or _chosen_here(point, one)
+                or _chosen_here(tree, routine, point, one)
                 or _goes_on(routine, one, point.after, branches)
             ):
                 continue
@@ -330,11 +352,27 @@ def _all_of_an_enumeration(tree: CheckedTree, one: Statement) -> bool:
     return any(members and set(members) <= named for members in tree.enumerations(parts[0][0]))
 
 
-def _chosen_here(point: Point, one: Statement) -> bool:
-    """Whether the value was chosen in the routine among those that have a branch."""
+def _chosen_here(tree: CheckedTree, routine: Routine, point: Point, one: Statement) -> bool:
+    """Whether the value was chosen among those that have a branch: by a choice or assignments of the routine, or by a
+    function of the source that returns nothing else."""
     asked, values = _values(one)
-    chosen = alternatives(locals_of_point(point).get(asked, ""))
-    return len(chosen) > 1 and {_last(text) for text in chosen} <= {_last(text) for text in values}
+    branches = {_last(text) for text in values}
+    chosen = {_last(text) for text in alternatives(locals_of_point(point).get(asked, ""))}
+    if len(chosen) > 1 and chosen <= branches:
+        return True
+    assigned = {_last(a.value) for held in routine.walk() for a in held.assigns if a.target.strip() == asked}
+    return (len(assigned) > 1 and assigned <= branches) or _returned(tree, routine, point, asked) <= branches
+
+
+def _returned(tree: CheckedTree, routine: Routine, point: Point, asked: str) -> set[str]:
+    """The numbers that a function returns which a local is initialised by; what is in no branch where it is none."""
+    for one in (*point.before, *point.around):
+        for call in one.calls if any(d.name == asked for d in one.declares) else ():
+            for target in tree.targets(routine, call):
+                returns = [held.text for held in target.walk() if held.kind == "return"]
+                texts = [text for returned in returns for text in alternatives(returned)]
+                return {number for text in texts for number in re.findall(r"\b\d+\b", text) or ("?",)}
+    return {"?"}
 
 
 def _last(text: str) -> str:

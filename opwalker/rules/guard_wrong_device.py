@@ -25,6 +25,14 @@ void swap(torch::Tensor& dst, const torch::Tensor& src, const torch::Tensor& map
   const c10::cuda::CUDAGuard guard(dst.device());
   swap_kernel<<<1, 32, 0, stream>>>(dst.data_ptr<float>(), src.data_ptr<float>());
 }
+void either(torch::Tensor& dst, const torch::Tensor& src, cudaStream_t stream) {
+  if (dst.is_cuda()) {
+    TORCH_CHECK(src.is_cuda(), "both on the device");
+  } else {
+    TORCH_CHECK(dst.device().is_cpu(), "on the host");
+  }
+  const at::DeviceGuard guard(dst.device());
+}
 ```
 
 *Use instead.* The device of a tensor that the kernel writes.
@@ -33,10 +41,12 @@ void swap(torch::Tensor& dst, const torch::Tensor& src, const torch::Tensor& map
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Statement
 from opwalker.rules._guards import is_guard
+from opwalker.rules._launches import points
 from opwalker.rules._tensors import tensor_parameters
 
 _OF = re.compile(r"(?:device_of\s*\(\s*)?\b(\w+)\s*(?:(?:\.|->)\s*(?:get_device\w*|device)\b|\))")
@@ -47,22 +57,22 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         tensors = set(tensor_parameters(routine))
         if not tensors or routine.on_device:
             continue
-        on_host = _on_host(routine, tensors)
-        if not on_host:
-            continue
-        for one in routine.walk():
+        for point in points(routine.statements):
+            one = point.statement
             for declared in one.declares:
                 found = _OF.search(declared.value or "") if is_guard(declared.type, tree.settings.guards) else None
+                on_host = _on_host((*point.before, *point.after), tensors) if found else {}
                 if found and found[1] in on_host:
                     related = (Related(routine.file, on_host[found[1]], f"{found[1]} is on the host"),)
                     said = f"{declared.name} guards the device of {found[1]}, which is on the host"
                     yield Draft(routine.file, declared.line, said, related, found[1])
 
 
-def _on_host(routine, tensors: set[str]) -> dict[str, int]:
-    """Tensors that a check of the routine demands on the CPU."""
+def _on_host(around: Iterable[Statement], tensors: set[str]) -> dict[str, int]:
+    """Tensors that a check demands on the CPU, whichever way is taken."""
     out: dict[str, int] = {}
-    for one in routine.walk():
+    plain = (part for one in around for part in (one.walk() if one.kind in ("do", "block") else (one,)))
+    for one in plain:
         for call in one.calls:
             if not re.search(r"CHECK|ASSERT", call.simple) or not call.arguments:
                 continue

@@ -92,6 +92,19 @@ void guarded(torch::Tensor& x) {
 }
 ```
 
+```cuda functor.cu
+#include <torch/all.h>
+__global__ void third_kernel(float* x) { x[threadIdx.x] /= 3; }
+struct Third {
+  void operator()(torch::Tensor& x, cudaStream_t stream) { third_kernel<<<1, 32, 0, stream>>>(x.data_ptr<float>()); }
+};
+void third(torch::Tensor& x) {
+  const at::cuda::OptionalCUDAGuard guard(device_of(x));
+  Third work;
+  work(x, at::cuda::getCurrentCUDAStream());
+}
+```
+
 ```cuda library.cuh
 struct Tensor { void* data; };
 template <typename T> __global__ void half_kernel(T* x) { x[threadIdx.x] /= 2; }
