@@ -109,14 +109,14 @@ class Writes:
             value = declared.value or ""
             if value[:1] in "({" and any(re.search(rf"\b{re.escape(name)}\b", value) for name in names):
                 return True
-        return any(call.receiver is None and call.made for call in statement.calls)
+        return any(call.made for call in statement.calls)
 
     def _launch(self, routine: Routine, launch: LaunchText, names: set[str], depth: int) -> Verdict:
         kernels = self._tree.kernels(routine, launch)
         return self._passed(kernels, launch.arguments, names, depth, bool(kernels))
 
     def _call(self, routine: Routine, call: CallText, names: set[str], depth: int) -> Verdict:
-        if call.receiver is not None and re.fullmatch(r"\w+", call.receiver) and call.receiver in names:
+        if call.receiver in names:
             return Verdict(None, True)  # a method of the tensor that is none of the writing ones
         if not any(_mentions(one, names) for one in call.arguments):
             return Verdict(None, True)
