@@ -111,7 +111,7 @@ class _Zero:
             return int(plain, 0) if re.fullmatch(r"0[xX][\da-fA-F]+|[1-9]\d*|0", plain) else None
         if self._is_zero(expr):
             return 0
-        if expr.kind == "cast" and expr.parts:
+        if expr.kind == "cast":
             return self._value(expr.parts[-1])
         if expr.kind == "binary" and expr.text in ("*", "/", "%", "+", "-"):
             one, other = self._value(expr.parts[0]), self._value(expr.parts[1])
@@ -129,11 +129,17 @@ class _Zero:
         text = re.sub(r"\s", "", print_expression(expr))
         if text in self._terms:
             return True
-        value = re.sub(r"\s", "", self._known.get(text, "")).lstrip("=").strip("(){}") if expr.kind == "name" else ""
-        return bool(value) and (value in self._terms or value.rstrip("()") + "()" in self._terms)
+        if text not in self._known:
+            return False
+        value = parse_expression(self._known[text].strip().removeprefix("=").strip())
+        rest = {name: held for name, held in self._known.items() if name != text}
+        return _Zero(self._terms, rest)._value(value.parts[0] if value.kind == "braces" and value.parts else value) == 0
 
     def _about(self, expr: Expr) -> bool:
         """Whether an expression speaks of one of the terms, or of a tensor that one of them belongs to."""
         asked = terms_of(print_expression(expr), self._known)
-        owners = {re.split(r"\.|->", one)[0] for one in self._terms if "." in one or "->" in one}
-        return bool(asked & self._terms) or bool({re.split(r"\.|->", one)[0] for one in asked} & owners)
+        return bool(_owners(asked) & _owners(self._terms))
+
+
+def _owners(terms: set[str]) -> set[str]:
+    return {re.split(r"\.|->", one)[0] for one in terms}
