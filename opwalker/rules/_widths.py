@@ -15,6 +15,7 @@ _WIDE = re.compile(
     r"\b(?:u?int64_t|size_t|ssize_t|ptrdiff_t|u?intptr_t|long|unsigned long|long long|uint64|index_t64)\b"
 )
 _NARROW = re.compile(r"\b(?:int|unsigned|u?int32_t|u?int16_t|short|uint|unsigned int|uint32|int32)\b")
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|static|extern|struct|__shared__|__constant__)\b|[&*]|<.*")
 _BUILTIN = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]\b")
 _OTHER = re.compile(r"\b(?:float|double|half|bool|char|void)\b|\*")
 
@@ -72,13 +73,13 @@ class Widths:
             callee = expr.parts[0]
             if callee.kind == "name":
                 made = self.of_type(callee.text) if len(expr.parts) == 2 else None
-                return made if made and re.fullmatch(r"[\w:]+", callee.text) and "_" in callee.text + "_" else None
+                return made if re.fullmatch(r"[\w:]+", callee.text) else None
             if callee.kind == "member" and callee.text.lstrip(".->") in ("size", "stride", "numel", "sizes"):
                 return 64
             return None
-        if expr.kind in ("unary", "postfix") and expr.parts:
-            return self.of(expr.parts[0]) if expr.text not in ("*", "&") else None
-        if expr.kind == "ternary" and len(expr.parts) == 3:
+        if expr.kind in ("unary", "postfix"):
+            return self.of(expr.parts[0])
+        if expr.kind == "ternary":
             return _wider(self.of(expr.parts[1]), self.of(expr.parts[2]))
         if expr.kind == "binary" and expr.text in ("+", "-", "*", "/", "%", "<<", ">>", "&", "|"):
             return _wider(self.of(expr.parts[0]), self.of(expr.parts[1]))
@@ -88,7 +89,7 @@ class Widths:
         base = expr.parts[0]
         if base.kind != "name" or base.text not in self._kinds:
             return None
-        kind = re.sub(r"\b(?:const|struct)\b|[&*]|<.*", "", self._kinds[base.text]).strip()
+        kind = _QUALIFIERS.sub("", self._kinds[base.text]).strip()
         if kind not in self._members:
             held: dict[str, str] = {}
             for file, definition in self._tree.classes(kind):
@@ -114,9 +115,8 @@ class Widths:
             text = _spelt(one)
             if re.fullmatch(r"(?:blockIdx|gridDim)\s*\.\s*[xyz]", text):
                 return True
-            if one.kind == "member" and one.parts and one.parts[0].kind == "name" and one.parts[0].text in self._kinds:
-                if not _BUILTIN.fullmatch(text):
-                    return True
+            if one.kind == "member" and one.parts[0].text in self._kinds:
+                return True
             if one.kind == "name" and self._grows(one.text):
                 return True
         return False
@@ -128,10 +128,8 @@ class Widths:
             if re.fullmatch(r"blockIdx\s*\.\s*[xyz]", text):
                 return True
             if one.kind == "name" and not _FEW.search(one.text) and one.text in self._values and depth < 5:
-                value = self._values[one.text]
-                if "blockIdx" in value or re.search(r"[A-Za-z_]", value):
-                    if self._counts_blocks(parse_expression(value), depth + 1):
-                        return True
+                if self._counts_blocks(parse_expression(self._values[one.text]), depth + 1):
+                    return True
         return False
 
     def _grows(self, name: str, depth: int = 0) -> bool:
