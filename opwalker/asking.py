@@ -306,14 +306,14 @@ class Session:
         """The ops of the tree, each worked out when asked for."""
         from opwalker.views.joined import JoinedOps
 
-        return JoinedOps(_KeptOps(self), self.python)
+        return JoinedOps(_KeptOps(self), self.python, self.signatures)
 
     @functools.cached_property
     def native(self):
         """The ops that C++ registers."""
         from opwalker.views.ops import OpsView
 
-        return OpsView(self.workbench)
+        return OpsView(self.workbench, self.signatures)
 
     def ops(self) -> OpsTable:
         """All ops of the tree."""
@@ -322,11 +322,20 @@ class Session:
     def _read_ops(self) -> OpsTable:
         from opwalker.views.joined import JoinedOps
 
-        ops = JoinedOps(self.native, self.python).all()
+        ops = JoinedOps(self.native, self.python, self.signatures).all()
         return OpsTable(ops, tuple(dict.fromkeys((*self.native.gaps(), *self.python.gaps))))
+
+    @functools.cached_property
+    def signatures(self):
+        """What schemas say; a text says the same in every state of a tree."""
+        from opwalker.views.signatures import Known, Signatures
+
+        return Signatures(lambda: self.recall(self._key("signatures", ""), Known))
 
     def close(self) -> None:
         """Let go of the store."""
+        if "signatures" in self.__dict__ and self.signatures.fresh:
+            self.keep(self._key("signatures", ""), self.signatures.known)
         self.store.close()
 
 

@@ -28,7 +28,9 @@ from opwalker.model.walk import (
     Terminal,
     Walk,
 )
+from opwalker.notation.op_schema import SchemaError
 from opwalker.views.python_side import PythonSide
+from opwalker.views.signatures import Signatures
 
 
 class NativeOps(Protocol):
@@ -42,9 +44,10 @@ class NativeOps(Protocol):
 class JoinedOps:
     """Every op of a tree, each worked out when asked for."""
 
-    def __init__(self, native: NativeOps, python: PythonSide) -> None:
+    def __init__(self, native: NativeOps, python: PythonSide, signatures: Signatures | None = None) -> None:
         self._native = native
         self._python = python
+        self._signatures = signatures or Signatures()
 
     def names(self) -> tuple[str, ...]:
         """The names of all ops, without working any of them out."""
@@ -88,9 +91,16 @@ class JoinedOps:
         return replace(
             op,
             python=tuple(dict.fromkeys((*op.python, *python))),
-            arguments=op.arguments or _arguments(op.schema),
+            arguments=op.arguments or self._arguments(op.schema),
             returns=op.returns,
         )
+
+    def _arguments(self, schema: str | None) -> tuple[Argument, ...]:
+        """The arguments of a schema that Python gave; none where it cannot be parsed."""
+        try:
+            return self._signatures.of(schema)[0] if schema is not None else ()
+        except SchemaError:
+            return ()
 
 
 def _base(name: str) -> str:
@@ -101,18 +111,6 @@ def _base(name: str) -> str:
 def _attached(own: list[Op], python: tuple[Op, ...]) -> Sequence[Op]:
     """Ops with what Python adds to them, and those that only Python defines."""
     return attach(own, PythonRegistrations(python)) if python else own
-
-
-def _arguments(schema: str | None) -> tuple[Argument, ...]:
-    """The arguments of a schema that Python gave; none where it cannot be parsed."""
-    if schema is None:
-        return ()
-    from opwalker.notation.op_schema import SchemaError, arguments_of, parse_schema
-
-    try:
-        return arguments_of(parse_schema(schema))
-    except SchemaError:
-        return ()
 
 
 @dataclass(frozen=True, slots=True)

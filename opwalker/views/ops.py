@@ -13,8 +13,9 @@ from opwalker.model.binding import Binding
 from opwalker.model.walk import Gap, HostRef, Op, OpDef, OpImpl, Span
 from opwalker.notation.condition_parse import parse_condition
 from opwalker.notation.condition_terms import condition_text
-from opwalker.notation.op_schema import SchemaError, arguments_of, parse_schema, returns_of
+from opwalker.notation.op_schema import SchemaError
 from opwalker.notation.schema_text import normalise_schema_text
+from opwalker.views.signatures import Signatures
 
 
 def shown_condition(terms: Sequence[str]) -> str | None:
@@ -30,8 +31,9 @@ def _joined_name(name: str) -> str:
 class OpsView:
     """Joins bindings into ops. What Python adds, ``views.joined`` says."""
 
-    def __init__(self, workbench: Workbench) -> None:
+    def __init__(self, workbench: Workbench, signatures: Signatures | None = None) -> None:
         self._workbench = workbench
+        self._signatures = signatures or Signatures()
         self._gaps: list[Gap] = []
         self._by_name: dict[str, list[Binding]] = {}
         for binding in workbench.bindings().bindings:
@@ -64,9 +66,9 @@ class OpsView:
             if schema is None:
                 schema = text
             try:
-                parsed = parse_schema(text)
+                said = self._signatures.of(text)
                 if not arguments and not returns:
-                    arguments, returns = arguments_of(parsed), returns_of(parsed)
+                    arguments, returns = said
             except SchemaError as error:
                 self._gaps.append(
                     Gap("bad-schema", Span(binding.path, binding.line, binding.line), f"{name}: {error} in `{text}`")

@@ -18,7 +18,6 @@ from opwalker.source.changes import Changes, changed_lines
 from opwalker.views.check.baseline import read_baseline, without, write_baseline
 from opwalker.views.check.excuses import UNUSED, judge
 from opwalker.views.check.fakes import Fakes
-from opwalker.views.check.reachable import reachable
 from opwalker.views.check.routines import Kept, read_routines
 from opwalker.views.check.run import findings_of, rule_info, run_rules
 from opwalker.views.check.settings import ProjectSettings, known_only, read_settings
@@ -110,8 +109,7 @@ def tree_of(session, settings: Settings, without: Collection[str] = frozenset())
     workbench = session.workbench
     digests = {path: row[3] for path, row in session.known.items()}
     kept = Kept(session.store.result, session.store.put_result, lambda path: digests.get(path, ""), session.about())
-    read = read_routines(workbench, kept, session.options.jobs or processors(), without)
-    routines = reachable(read, session.text_in_key)
+    routines = read_routines(workbench, kept, session.options.jobs or processors(), without)
     languages: dict[str, list[str]] = {}
     for path, row in session.known.items():
         languages.setdefault(row[2], []).append(path)

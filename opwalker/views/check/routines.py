@@ -17,6 +17,7 @@ import msgspec
 from opwalker.expand.routines import RoutineReader
 from opwalker.expand.workbench import Workbench
 from opwalker.model.statements import Routine
+from opwalker.views.check.reachable import reachable
 from opwalker.views.ops import shown_condition
 
 #: Below this many files to read, worker processes cost more than they save.
@@ -103,7 +104,7 @@ class _Reader:
                 continue
             condition = shown_condition(facts.conditions[function.condition])
             out.append(self._reader.read(path, function, path, condition))
-        return msgspec.msgpack.encode(out)
+        return msgspec.msgpack.encode(reachable(out, self._index.store.text))
 
 
 _shared: Any = None
