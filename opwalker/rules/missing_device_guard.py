@@ -27,6 +27,11 @@ void late(torch::Tensor& x) {
 extern "C" void pointers(float* x, cudaStream_t stream) {
   twice_kernel<<<1, 32, 0, stream>>>(x);  // flagged
 }
+void copied(torch::Tensor& x, const torch::Tensor& y) {
+  const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+  cudaMemcpyAsync(x.data_ptr(), y.data_ptr(), y.nbytes(), cudaMemcpyDeviceToDevice, stream);  // flagged
+  cudaMemsetAsync(x.data_ptr(), 0, 4, stream);
+}
 void dropped(torch::Tensor& x, bool there) {
   if (there) {
     c10::cuda::CUDAGuard device_guard(x.device());
@@ -54,6 +59,19 @@ void twice(torch::Tensor& x) {
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "twice", [&] {
     launch(x.data_ptr<float>(), at::cuda::getCurrentCUDAStream());
   });
+}
+void copied(torch::Tensor& x, const torch::Tensor& y, cudaStream_t given) {
+  cudaMemcpyAsync(x.data_ptr(), y.data_ptr(), y.nbytes(), cudaMemcpyDeviceToDevice, given);
+  auto its = at::cuda::getCurrentCUDAStream(x.get_device());
+  cudaMemcpyAsync(x.data_ptr(), y.data_ptr(), y.nbytes(), cudaMemcpyDeviceToDevice, its);
+  const at::cuda::OptionalCUDAGuard guard(device_of(x));
+  auto stream = at::cuda::getCurrentCUDAStream();
+  cudaMemcpyAsync(x.data_ptr(), y.data_ptr(), y.nbytes(), cudaMemcpyDeviceToDevice, stream);
+}
+void listed(const torch::Tensor& from, const torch::Tensor& to) {
+  TORCH_CHECK(from.device().is_cpu() && to.device().is_cpu());
+  auto stream = at::cuda::getCurrentCUDAStream();
+  cudaMemcpyAsync((void*)to.data_ptr<int64_t>()[0], (void*)from.data_ptr<int64_t>()[0], 64, cudaMemcpyDefault, stream);
 }
 void by_hand(torch::Tensor& x, cudaStream_t stream) {
   cudaSetDevice(x.get_device());
@@ -124,7 +142,7 @@ from collections.abc import Iterator
 from opwalker.model.check import CallSite, CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
 from opwalker.rules._guards import sets_device
-from opwalker.rules._launches import Site, points, roots_first, sites
+from opwalker.rules._launches import Point, Site, locals_of_point, points, roots_first, sites
 
 _NUMBER = re.compile(
     r"(?:const\s+)?(?:std::)?(?:bool|char|short|int|long|unsigned|float|double|size_t|u?int(?:8|16|32|64)_t|string|"
@@ -132,29 +150,54 @@ _NUMBER = re.compile(
     r"(?:const)?\s*&?"
 )
 
+_COPIES = re.compile(r"(?:cuda|hip)(?:Memcpy|Memset)\w*Async\Z")
+#: The current stream of the device that is current, none named.
+_CURRENT = re.compile(r"\bget_?current_?\w*stream\(\)", re.IGNORECASE)
+
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     open_ways: dict[tuple[str, int], tuple[Related, ...] | None] = {}
     for routine in tree.routines:
-        bare = next((site for site in sites(routine) if not _guarded(tree, site)), None)
+        bare = _launch(tree, routine) or _copy(tree, routine)
         if bare is None:
             continue
         way = _way_in(tree, routine, open_ways, 0)
         if way is None:
             continue
-        file, line = bare.place(routine)
+        file, line, does, name = bare
         yield Draft(
             file,
             line,
-            f"{routine.name} launches {bare.name} with no guard for the device of its tensors",
+            f"{routine.name} {does} {name} with no guard for the device of its tensors",
             (Related(routine.file, routine.line, f"in {routine.name}"), *way),
-            bare.name,
+            name,
             op=next(iter(tree.ops_of(routine)), None),
         )
 
 
-def _guarded(tree: CheckedTree, site: Site) -> bool:
+def _launch(tree: CheckedTree, routine: Routine) -> tuple[str, int, str, str] | None:
+    """``(file, line, what is done, to what)`` of the first launch with no guard alive."""
+    site = next((site for site in sites(routine) if not _guarded(tree, site)), None)
+    return (*site.place(routine), "launches", site.name) if site is not None else None
+
+
+def _guarded(tree: CheckedTree, site: Site | Point) -> bool:
     return any(sets_device(one, tree.settings.guards) for one in (*site.before, *site.around))
+
+
+def _copy(tree: CheckedTree, routine: Routine) -> tuple[str, int, str, str] | None:
+    """The same of the first copy on the current stream, which is that of the current device. A routine that asks for
+    tensors on the host has no tensor to take a device of."""
+    calls = [call for one in routine.walk() for call in one.calls]
+    if not any(_COPIES.match(call.simple) for call in calls) or any(call.simple == "is_cpu" for call in calls):
+        return None
+    for point in points(routine.statements):
+        for call in point.statement.calls:
+            if _COPIES.match(call.simple) and not _guarded(tree, point):
+                stream = call.arguments[-1].strip()
+                if _CURRENT.search(locals_of_point(point).get(stream, stream)):
+                    return routine.file, call.line, "calls", call.simple
+    return None
 
 
 def _way_in(

@@ -21,6 +21,12 @@ void once(float* x) {
     cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304);  // flagged
   });
 }
+static std::once_flag of_the_file;
+void once_in_the_file() {
+  std::call_once(of_the_file, [] {
+    C10_CUDA_CHECK(cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304));  // flagged
+  });
+}
 void swapped() {
   static std::atomic<bool> ready{false};
   if (!ready.exchange(true)) {
@@ -45,6 +51,12 @@ void run(float* x, int device, cudaStream_t stream) {
     ready[device] = true;
   }
   C10_CUDA_CHECK(cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304));
+}
+static std::once_flag of_each[64];
+void once_for_each(int device) {
+  std::call_once(of_each[device], [] {
+    cudaFuncSetAttribute(tile_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 98304);
+  });
 }
 void each(float* x, int wanted) {
   static int most = 0;
@@ -82,14 +94,14 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 flag = _flag(point, statics)
                 if flag is None:
                     continue
-                file, line = routine.file, call.line
+                file, line, at = routine.file, call.line, statics.get(flag)
                 if call.macro is not None and not call.macro.known:
                     file, line = call.macro.file, call.macro.line
                 yield Draft(
                     file,
                     line,
                     f"{call.simple} runs once in the process, under {flag}, and holds for one device alone",
-                    (Related(routine.file, statics[flag].line, f"{flag} lives as long as the program"),),
+                    (Related(routine.file, at.line, f"{flag} lives as long as the program"),) if at is not None else (),
                     call.simple,
                 )
 
@@ -101,8 +113,9 @@ def _flag(point: Point, statics: dict) -> str | None:
             return one.name
     for around in point.around:
         text = around.text if around.kind == "if" else ""
-        if any(call.simple == "call_once" for call in around.calls):
-            text = around.calls[0].arguments[0] if around.calls and around.calls[0].arguments else ""
+        once = next((c.arguments[0].strip() for c in around.calls if c.simple == "call_once" and c.arguments), "")
+        if re.fullmatch(r"\w+", once):
+            return once  # of this function or of the file: not one for each device
         if any(one.static for one in around.declares):
             return next(one.name for one in around.declares if one.static)
         for name in statics:

@@ -12,6 +12,11 @@ void twice(torch::Tensor& y, const torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<1, 32, 0, stream>>>(y.data_ptr<float>(), x.contiguous().data_ptr<float>());  // flagged
   float* p = x.to(torch::kFloat32).data_ptr<float>();  // flagged
   twice_kernel<<<1, 32, 0, stream>>>(y.data_ptr<float>(), p);
+  float* q = torch::empty_like(y, x.options()).data_ptr<float>();  // flagged
+}
+struct Given { const float* x; float sum; };
+void fill(Given& given, const torch::Tensor& x) {
+  given.x = x.contiguous().data_ptr<float>();  // flagged
 }
 ```
 
@@ -27,6 +32,9 @@ void twice(torch::Tensor& y, const torch::Tensor& x, cudaStream_t stream) {
   twice_kernel<<<1, 32, 0, stream>>>(y.data_ptr<float>(), x.view({-1}).data_ptr<float>());
   twice_kernel<<<1, 32, 0, stream>>>(y.data_ptr<float>(), x.select(0, 1).data_ptr<float>());
   use(x.contiguous().data_ptr<float>());
+  float first = 0;
+  first = x.cpu().data_ptr<float>()[0];
+  first += *x.cpu().data_ptr<float>();
 }
 ```
 
@@ -48,6 +56,12 @@ _COPIES = re.compile(
     r"index_select|masked_select|flip|sort|cumsum)\((?:[^()]|\([^()]*\))*\)\Z"
 )
 
+#: The data pointer of a tensor that is made where it is taken.
+_MADE = re.compile(
+    r"((?:\w+::)+(?:empty|zeros|ones|full|rand|randn|arange|tensor|cat|stack)(?:_like)?"
+    r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))\s*\.\s*(?:template\s+)?(?:mutable_|const_)?data_ptr\b"
+)
+
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
@@ -61,6 +75,11 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     said = f"{site.name} is given a pointer into `{copy}`, a copy that is gone when the kernel runs"
                     yield Draft(file, line, said, symbol=copy.split(".")[0].split("-")[0])
         for one in routine.walk():
+            for assigned in one.assigns:
+                copy = _copied(assigned.value) if assigned.operator == "=" and one.macro is None else None
+                if copy is not None and re.search(r"data_ptr\s*(?:<[^<>]*>)?\s*\(\s*\)\s*\)*\Z", assigned.value):
+                    said = f"{assigned.target} points into `{copy}`, a copy that is gone after this statement"
+                    yield Draft(routine.file, assigned.line, said, symbol=assigned.target)
             for declared in one.declares:
                 copy = (
                     _copied(declared.value or "") if "*" in declared.type or declared.type.startswith("auto") else None
@@ -74,7 +93,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 
 
 def _copied(text: str) -> str | None:
-    """The copy whose data pointer a text takes; None where it takes none."""
+    """The copy, or the new tensor, whose data pointer a text takes; None where it takes none."""
+    made = _MADE.search(text)
+    if made is not None:
+        return made[1]
     found = POINTER.search(text)
     if found is None or not _COPIES.search(found["way"]):
         return None

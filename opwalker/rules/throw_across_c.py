@@ -23,6 +23,12 @@ extern "C" int kit_throw(int n) {  // flagged
   if (n < 0) throw std::runtime_error("negative");
   return 0;
 }
+extern "C" int kit_number(const char* text) {  // flagged
+  return std::stoi(text);
+}
+extern "C" int kit_item(const std::vector<int>* held, int n) {  // flagged
+  return held->at(n);
+}
 extern "C" int kit_part(int n) {  // flagged
   try {
     TORCH_CHECK(n > 0, "positive");
@@ -55,6 +61,9 @@ extern "C" int kit_need(int n) {
     return 2;
   }
 }
+extern "C" int kit_number(const char* text, const Table* table) {
+  return at(text) + table->at(text, 1) + table->store(text) + table->find(text);
+}
 extern "C" int kit_code(int n) {
   try {
     TORCH_CHECK(n > 0, "positive");
@@ -78,6 +87,8 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import CallText, Routine, Statement
 
 _CHECKS = re.compile(r"(?:STD_|C10_|AT_|TORCH_|TVM_FFI_)\w*(?:CHECK|ASSERT|THROW|ERROR|ENFORCE)\w*\Z|AT_ERROR\Z")
+#: Of the standard library: what turns a text into a number.
+_STANDARD = re.compile(r"std::sto(?:i|l|ul|ll|ull|f|d|ld)\Z")
 _EXCEPTION = re.compile(r"\bstd::exception\b")
 _DEEPEST = 6
 
@@ -135,6 +146,8 @@ def _catches_all(held: Statement) -> bool:
 def _thrown_by(tree: CheckedTree, routine: Routine, call: CallText, known, depth: int) -> tuple[Related, ...] | None:
     if _CHECKS.match(call.simple) and call.receiver is None:
         return (Related(routine.file, call.line, f"{call.simple} throws"),)
+    if _STANDARD.match(call.name) or (call.simple == "at" and call.receiver is not None and len(call.arguments) == 1):
+        return (Related(routine.file, call.line, f"{call.simple} throws where there is no such value"),)
     for target in tree.targets(routine, call):
         way = _leaves(tree, target, known, depth + 1)
         if way is not None:

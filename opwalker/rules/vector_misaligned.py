@@ -20,6 +20,15 @@ __global__ void rows(float* y, int cols) {
 }
 ```
 
+```cuda plain.cu
+__global__ void copy_row(const float* in, float* out, int n) {
+  int i = threadIdx.x * 4;
+  *(float4*)(out + i) = make_float4(0, 0, 0, 0);  // flagged
+  float4 held = *(const float4*)&in[i];  // flagged
+  ((float4*)out)[threadIdx.x] = held;  // flagged
+}
+```
+
 *Clean*
 
 ```cuda
@@ -36,6 +45,18 @@ __global__ void tile(float* y) {
   float4 mine;
   float* parts = reinterpret_cast<float*>(&mine);
   parts[0] = 1;
+}
+```
+
+```cuda plain.cu
+__global__ void copy_row(const float* in, float* out, int n) {
+  if (((uintptr_t)in & 15) == 0) {
+    float4 held = *(const float4*)&in[threadIdx.x];
+    __shared__ __align__(16) float tile[128];
+    *(float4*)(tile + threadIdx.x) = held;
+  }
+  float4* wide = (float4*)(out + n);
+  int width = n * (int)(sizeof(float4));
 }
 ```
 
@@ -56,7 +77,10 @@ _WIDE = re.compile(
 _CAST = re.compile(
     r"reinterpret_cast<\s*(?:const\s+|volatile\s+)*([\w:]+)(?:<[^<>]*>)?\s*(?:const\s*)?\*\s*>\s*\(\s*&?\s*([A-Za-z_]\w*)\s*(\[|\+|\))"
 )
-_USED = r"(?:\*\s*{cast}|{cast}\s*\)?\s*\[)"
+#: The same as C writes it: ``*(int4*)(out + i)``, ``((const float4*)row)[i]``.
+_PLAIN = re.compile(
+    r"\(\s*(?:const\s+|volatile\s+)*([\w:]+)\s*(?:const\s*)?\*\s*\)\s*\(*\s*&?\s*([A-Za-z_]\w*)\s*(\[|\+|\))?"
+)
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -71,11 +95,12 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if one.macro is not None:
                 continue
             for text, line in _texts(one):
-                for found in _CAST.finditer(text):
+                for found in (*_CAST.finditer(text), *_PLAIN.finditer(text)):
                     kind, name = found[1].rsplit("::", 1)[-1], found[2]
                     if not (_WIDE.match(kind) or kind in wide_types) or (line, name) in told:
                         continue
-                    if not _dereferenced(text, found) or not _may_stray(name, parameters, local):
+                    reads = _dereferenced if found.re is _CAST else _dereferenced_plainly
+                    if not reads(text, found) or not _may_stray(name, parameters, local):
                         continue
                     if _tested(routine, name, local):
                         continue
@@ -127,6 +152,19 @@ def _dereferenced(text: str, found: re.Match[str]) -> bool:
             break
     after = text[at + 1 :].lstrip()
     return before.endswith("*") or after.startswith("[")
+
+
+def _dereferenced_plainly(text: str, found: re.Match[str]) -> bool:
+    """The same of a cast as C writes it: ``*(T*)…``, ``((T*)…)[i]``."""
+    before = text[: found.start()].rstrip()
+    if before.endswith("*"):
+        return True
+    depth = 0
+    for at in range(found.start() - 1, len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0:
+            return text[at + 1 :].lstrip().startswith("[")
+    return False
 
 
 def _may_stray(name: str, parameters: set[str], local: dict) -> bool:

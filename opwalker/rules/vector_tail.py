@@ -15,6 +15,13 @@ __global__ void four(float* y, int n) {
     y[i + 3] = y[i];  // flagged
   }
 }
+__global__ void goes_on(float* y, const float* x, int n) {
+  int i = threadIdx.x * 4;
+  while (i < n) {
+    y[i + 3] = x[i];  // flagged
+    i += blockDim.x * 4;
+  }
+}
 struct Rows {
   __device__ static void copy(float* y, int n) {
     const int width = n - 1;
@@ -70,6 +77,18 @@ struct Row {
 __global__ void chosen(float* y, int n) {
   for (int i = 0; i < n; i += 2) y[i] = i + 1 < n ? y[i + 1] : 0;
 }
+__global__ void goes_on(float* y, const float* x, int n) {
+  int i = threadIdx.x, j = 0;
+  while (i < n) {
+    y[i] = x[i];
+    y[j + 3] = x[j];
+    j += 4;
+    i += blockDim.x;
+  }
+  while (j < n) {
+    y[j + 1] = 0;
+  }
+}
 __global__ void stepped(float* y, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = 0;
 }
@@ -100,7 +119,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if not routine.on_device:
             continue
         for one in routine.walk():
-            if one.kind == "for":
+            if one.kind in ("for", "while"):
                 yield from _loop(tree, routine, one)
 
 
@@ -109,7 +128,7 @@ def _loop(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Draft
     if bound is None:
         return
     name, limit = bound[1], bound[2]
-    step = re.fullmatch(rf"{name}\s*\+=\s*(.+)", one.step.strip())
+    step = re.fullmatch(rf"{name}\s*\+=\s*(.+)", _step(one, name))
     if step is None:
         return
     count = _multiple(step[1])
@@ -135,6 +154,12 @@ def _loop(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Draft
                     name,
                 )
                 return
+
+
+def _step(one: Statement, name: str) -> str:
+    """How a loop goes on: its third part, or the last thing in its body that moves what it counts by."""
+    moved = [f"{a.target} {a.operator} {a.value}" for part in one.body for a in part.assigns if a.target == name]
+    return one.step.strip() or (moved[-1] if moved else "")
 
 
 def _comes_in(routine: Routine, limit: str) -> bool:
