@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from opwalker.expand.arity import is_pack
 from opwalker.expand.deduction import Mismatch, unify
 from opwalker.expand.environment import Environment, Tools
-from opwalker.expand.environment_templates import NoType
 from opwalker.expand.frames import Named
 from opwalker.expand.homes import Home
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.specialised import head_of
 from opwalker.expand.template_heads import TemplateParameter
-from opwalker.expand.terms import PackTerm, Term, TypeTerm, Unknown, flattened
+from opwalker.expand.terms import NoType, PackTerm, Term, TypeTerm, Unknown, flattened
 from opwalker.model.body import Span2
 from opwalker.model.cpp import Function
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 
+from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment
-from opwalker.expand.environment_templates import NoType
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import TypeTerm, Unknown
+from opwalker.expand.terms import INTEGERS, NoType, TypeTerm, Unknown, builtin
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 
 _ENABLE = re.compile(r"\benable_if(?:_t)?\s*<")
@@ -22,7 +22,7 @@ _ENABLE = re.compile(r"\benable_if(?:_t)?\s*<")
 
 def is_excluded(candidate: Candidate, inside: Environment) -> bool:
     """Whether the head rules these arguments out. Raises Unknown when it cannot be told, NoType where a type of the
-    head does not exist."""
+    head does not exist, Mismatch where a type is given for a number."""
     function = candidate.function
     if function.requires and not _holds(function.requires, inside, "requires "):
         return True
@@ -38,6 +38,8 @@ def is_excluded(candidate: Candidate, inside: Environment) -> bool:
         if "<" in text and not _ENABLE.search(text):
             _substituted(text, inside)
     concepts = [p for p in parameters if p.type not in constants]
+    if any(builtin(p.type) in INTEGERS for p in concepts):
+        raise Mismatch  # a type where a number is asked for
     if concepts:
         raise Unknown(f"whether `{concepts[0].type} {concepts[0].name}` holds is not known")
     return False

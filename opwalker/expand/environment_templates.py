@@ -15,6 +15,7 @@ from opwalker.expand.scalar_types import cpp_type, scalar_type_value
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import (
     ConstTerm,
+    NoType,
     PackTerm,
     TemplateTerm,
     Term,
@@ -32,10 +33,6 @@ _CONSTANTS = frozenset(("integral_constant", "bool_constant"))
 _LOGIC = {"conjunction": all, "disjunction": any, "negation": lambda truths: not truths[0]}
 #: Elements of one pack that are followed.
 MAX_PACK = 4000
-
-
-class NoType(Unknown):
-    """A substitution that fails: ``std::enable_if_t<false>``."""
 
 
 class TemplateReading:

@@ -13,6 +13,7 @@ from opwalker.expand.template_heads import TemplateParameter, template_parameter
 from opwalker.expand.terms import (
     ConstTerm,
     FunctionTerm,
+    NoType,
     TemplateTerm,
     Term,
     TypeTerm,
@@ -22,6 +23,7 @@ from opwalker.expand.terms import (
 )
 from opwalker.facts.cpp_brackets import match_angle, match_bracket
 
+_NUMBER = re.compile(r"-?\d[\w.]*|true|false")
 _TEMPLATE = re.compile(r"::\s*template\s+")
 _NAME = re.compile(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
@@ -39,6 +41,8 @@ class TypeReading:
             except Unknown:
                 return evaluate(text, self)
         if parameter.type is None:
+            if _NUMBER.fullmatch(text):
+                raise NoType(f"`{text}` is no type")
             return self.type(text)
         if parameter.is_template:
             return self._template_name(text)

@@ -15,7 +15,6 @@ from opwalker.expand.binder import Binder
 from opwalker.expand.constraints import is_excluded
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
-from opwalker.expand.environment_templates import NoType
 from opwalker.expand.fits import Fit
 from opwalker.expand.frames import Frame, Named
 from opwalker.expand.homes import Home, Homes
@@ -23,7 +22,7 @@ from opwalker.expand.overloads import best
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.specialised import Specialisations, is_full
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import Unknown
+from opwalker.expand.terms import NoType, Unknown
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.cpp import ClassDef, Function
 

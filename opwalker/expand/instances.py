@@ -14,7 +14,6 @@ from opwalker.expand.choices import MAX_CHOICES, Choices, elements_of, is_generi
 from opwalker.expand.constraints import is_excluded
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
-from opwalker.expand.environment_templates import NoType
 from opwalker.expand.fits import Fit
 from opwalker.expand.fitting import Fitter
 from opwalker.expand.frames import Frame, Named
@@ -22,7 +21,7 @@ from opwalker.expand.origins import Origins
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.specialised import is_full
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import FunctionTerm, Unknown, flattened, join_arguments
+from opwalker.expand.terms import FunctionTerm, NoType, Unknown, flattened, join_arguments
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.reach import Never, Origin
 
@@ -111,8 +110,9 @@ class InstanceReader:
                         never[text] = self._judge(environment, self)
                     reason = reason or _hashed(bound)
                     origins.of_mention(environment, candidate, parameters, printed, given, passed)
-                except NoType:
-                    continue
+                except NoType as unknown:
+                    if len(rivals) < 2:
+                        reason = reason or str(unknown)
                 except Mismatch:
                     if len(rivals) < 2:
                         reason = reason or f"the arguments of {function.name} do not fit its parameters"

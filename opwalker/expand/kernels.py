@@ -86,10 +86,17 @@ class KernelFinder:
         self._cut = False
         self._alive.clear()
         self._collect(body, span, frame, out, set(), 0, passed)
-        if self._cut:
-            why = f"kernels that are handed on through more than {_MAX_DEPTH} steps"
-            return tuple(replace(reference, incomplete=reference.incomplete or why) for reference in out.values())
-        return tuple(out.values())
+        why = f"kernels that are handed on through more than {_MAX_DEPTH} steps" if self._cut else None
+        for _, _, reason in self._bodies.unread_includes(body):
+            why = why or reason  # what it holds may name further instances
+        if why is None:
+            return tuple(out.values())
+        return tuple(
+            reference
+            if reference.function.template is None
+            else replace(reference, incomplete=reference.incomplete or why)
+            for reference in out.values()
+        )
 
     def _collect(self, body: Body, span: Span2, frame: Frame, out: dict, seen: set, depth: int, passed=None) -> None:
         key = (id(body), id(frame), span)

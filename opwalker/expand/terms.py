@@ -14,6 +14,10 @@ class Unknown(Exception):
     """An expression that could not be worked out; ``str()`` says which and why."""
 
 
+class NoType(Unknown):
+    """A substitution that fails: ``std::enable_if_t<false>``, a number for a type parameter."""
+
+
 @dataclass(frozen=True, slots=True)
 class TypeTerm:
     """A type in canonical spelling (``unsigned char``, ``c10::Half``, ``ns::Traits<64, true>``)."""

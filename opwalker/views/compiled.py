@@ -14,7 +14,9 @@ from functools import cached_property
 from opwalker.expand.mentions import mentions
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
+from opwalker.link.build_cmake import is_foreign
 from opwalker.model.cpp import Function
+from opwalker.views.check.vendored import vendored
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SOURCE = re.compile(r"\.(?:cu|cc|cpp|cxx|c|hip)\Z")
@@ -59,6 +61,22 @@ class Compiled:
         """Whether a unit of the build reads a definition."""
         unit = self._unit_of.get(path)
         return unit is not None and self._bench.unit().resolver.is_read(path, function, unit)
+
+    def is_left_out(self, path: str) -> bool:
+        """Whether a file belongs to another project's copy, or to examples or tests, and the build files, which name
+        what they compile, do not name it."""
+        if path in self._unit_of or not self._is_named:
+            return False
+        return is_foreign(path) or path in self._others
+
+    @cached_property
+    def _is_named(self) -> bool:
+        return any(self._bench.builds.builds_of(path) is not None for path in self._index.paths)
+
+    @cached_property
+    def _others(self) -> frozenset[str]:
+        """The files of other projects' copies."""
+        return frozenset(path for files in vendored(self._index.paths, (), ()).values() for path in files)
 
     def functions(self) -> Iterator[tuple[Candidate, str]]:
         """Functions that were not entered and may compile instances: no templates themselves, but they name some."""

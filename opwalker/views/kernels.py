@@ -57,6 +57,8 @@ def list_kernels(
             why = _unreached(workbench, path, function)
         elif why is None and only is None:
             why = _mentioned_elsewhere(workbench, view, path, function, compiled)
+        if why is not None and gathered.instances.get(key) == {""} and _stands_alone(path, function, compiled):
+            why = None
         if why is None and not gathered.instances.get(key):
             why = "no instance was found"
         condition = shown_condition(workbench.index.facts(path).conditions[function.condition])
@@ -79,6 +81,12 @@ def list_kernels(
             span = Span(path, function.line, function.line)
             gaps[Gap("unreached", span, f"{function.qualified_name}: {_unreached(workbench, path, function)}")] = None
     return KernelsResult(source=source, kernels=tuple(entries), gaps=tuple(gaps))
+
+
+def _stands_alone(path: str, function: Function, compiled: Compiled) -> bool:
+    """Whether a kernel is compiled whatever names it: no template, and known outside of its unit."""
+    local = "static" in function.flags or any("anonymous" in name for name in function.scope)
+    return function.template is None and not local and compiled.is_compiled(path, function)
 
 
 def _archs(workbench: Workbench, ways: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -159,6 +167,9 @@ def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered, com
     unit = workbench.unit()
     for made in explicit_instantiations(workbench.index, unit.resolver, unit.tools):
         function = made.candidate.function
+        where = made.origin.path if made.origin is not None else made.candidate.path
+        if compiled.is_left_out(where):
+            continue
         key = (made.candidate.path, function.line, function.qualified_name)
         if "global" in function.flags:
             gathered.written_out.add(key)
@@ -170,7 +181,6 @@ def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered, com
             else:
                 gathered.reasons.setdefault(key, made.reason)
             continue
-        where = made.origin.path if made.origin is not None else made.candidate.path
         # A library of vectors instantiates thousands of functions that have no kernel in sight.
         if with_kernels.isdisjoint(workbench.index.closure(where)) and not compiled.may_name_kernels(made.candidate):
             continue

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
 import pytest
 
+from opwalker import pipeline
 from tests.expand.instance_sections import predicted
 
 KERNEL = "template <typename T, int N> __global__ void k(T* a) {}\n"
@@ -59,3 +63,31 @@ def test_a_template_that_may_be_called_leaves_its_kernel_open() -> None:
 def test_a_kernel_that_nothing_launches_is_compiled_once() -> None:
     found, reasons = predicted(f"{KERNEL}__global__ void alone(float* a) {{}}\n{OP}")
     assert (found["alone"], reasons) == ({""}, {})
+
+
+def test_instantiations_of_examples_that_no_build_file_names_do_not_count(
+    library: Callable[[Mapping[str, str]], Path], tmp_path: Path
+) -> None:
+    """Where build files say what is compiled, another project's examples and tests are not."""
+    rows = KERNEL.replace("void k(", "void rows(") + (
+        "#include <torch/library.h>\n"
+        "template <int N> void via(float* a) { rows<float, N><<<1, 1>>>(a); }\n"
+        "void h(at::Tensor& a) { via<1>(a.data_ptr<float>()); }\n"
+        'TORCH_LIBRARY(rowkit, m) { m.def("h(Tensor! a) -> ()", &h); }\n'
+    )
+    files = {
+        "csrc/rows.cu": rows,
+        "csrc/more.cu": '#include "rows.cu"\ntemplate void via<2>(float*);\n',
+        "examples/rows.cu": '#include "../csrc/rows.cu"\ntemplate void via<3>(float*);\n',
+        "cutlass/include/x.h": "",
+        "cutlass/tools/rows.cu": '#include "../../csrc/rows.cu"\ntemplate void via<4>(float*);\n',
+        "setup.py": (
+            "from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+            'setup(name="rowkit", ext_modules=[CUDAExtension("rowkit._C", ["csrc/rows.cu"])])\n'
+        ),
+    }
+    # The tree without its build file first: the second one is written over it.
+    for build, wanted in ((False, {f"float, {n}" for n in range(1, 5)}), (True, {"float, 1", "float, 2"})):
+        source = str(library({name: text for name, text in files.items() if build or name != "setup.py"}))
+        found = pipeline.kernels(pipeline.Options(source=source, cache=tmp_path / str(build), jobs=1)).kernels
+        assert set(found[0].instances) == wanted

@@ -115,3 +115,28 @@ def test_a_base_is_named_from_outside_its_class(library: Callable[[Mapping[str, 
     (kernel,) = pipeline.kernels(options).kernels
     assert kernel.instances == ("float, 4",)
     assert not kernel.complete
+
+
+@pytest.mark.parametrize(
+    ("head", "complete"),
+    [("", True), ("template <typename T = float> ", False)],
+    ids=["plain", "template"],
+)
+def test_a_plain_kernel_is_compiled_whatever_names_it(
+    library: Callable[[Mapping[str, str]], Path], tmp_path: Path, head: str, complete: bool
+) -> None:
+    """A file that the source lacks may hold further launches: of a kernel that is no template they tell nothing."""
+    text = f"""
+#include <torch/library.h>
+{head}__global__ void none_kernel(float* rows) {{}}
+void scale(at::Tensor& rows) {{
+  auto kernel = none_kernel{"<>" if "template" in head else ""};
+#include "chosen.inc"
+  kernel<<<1, 32>>>(rows.data_ptr<float>());
+}}
+TORCH_LIBRARY(rowkit, m) {{ m.def("scale(Tensor! rows) -> ()", &scale); }}
+"""
+    options = pipeline.Options(source=str(library({"ops.cu": text})), cache=tmp_path / "cache", jobs=1)
+    (kernel,) = pipeline.kernels(options).kernels
+    assert kernel.instances == (("float",) if "template" in head else ("",))
+    assert kernel.complete is complete
