@@ -150,6 +150,16 @@ void chosen(torch::Tensor& y, bool both, cudaStream_t stream) {
     case Way::Both: launch<2>(y, stream); break;
   }
 }
+void in_a_row(torch::Tensor& y, int64_t rows, cudaStream_t stream) {
+  TORCH_INTERNAL_ASSERT(rows >= 1 && rows <= 4);
+  const int steps = log2_ceil(rows);
+  switch (steps) {
+    case 0: launch<0>(y, stream); break;
+    case 1: launch<1>(y, stream); break;
+    case 2: launch<2>(y, stream); break;
+    default: break;
+  }
+}
 int width_of(const torch::Tensor& x) {
   if (x.size(-1) % 4 == 0) return std::min<int>(4, x.element_size());
   return x.size(-1) % 2 == 0 ? 2 : 1;
@@ -214,7 +224,7 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._above import asked_above
 from opwalker.rules._launches import Point, locals_of_point, points
-from opwalker.rules._values import checks_before, terms_of
+from opwalker.rules._values import checks_before, limits, terms_of
 from opwalker.rules._writes import alternatives
 
 #: Calls that only tell of it.
@@ -315,8 +325,15 @@ def _works(branch: Sequence[Statement]) -> bool:
 def _decided(point: Point, one: Statement) -> bool:
     """Whether an earlier check leaves no other value."""
     asked = terms_of(one.text, {})
-    checks = checks_before(point.before, point.around, point.statement)
-    return any(terms_of(text, {}) & asked and ("==" if holds else "!=") in text for text, holds, _ in checks)
+    checks = list(checks_before(point.before, point.around, point.statement))
+    if any(terms_of(text, {}) & asked and ("==" if holds else "!=") in text for text, holds, _ in checks):
+        return True
+    numbers = sorted(int(value) for value in _values(one)[1] if value.isdigit())
+    if len(numbers) < 3 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return False
+    # A number after the other has a branch, and something keeps the value below a last one.
+    made = terms_of(one.text, locals_of_point(point))
+    return any(True for text, holds, _ in checks for _ in limits(text, holds, made))
 
 
 def _decided_above(tree: CheckedTree, routine: Routine, one: Statement) -> bool:
