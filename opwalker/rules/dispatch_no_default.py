@@ -246,15 +246,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 by_name.setdefault(name, set()).add(arguments)
             if len(branches) < 2 or not any(len(found) > 1 for found in by_name.values()):
                 continue
-            if (
-                _works(last)
-                or _decided(point, one)
-                or _decided_above(tree, routine, one)
-                or _all_of_an_enumeration(tree, one)
-                or _powers_of_two(point, one)
-                or _chosen_here(tree, routine, point, one)
-                or _goes_on(routine, one, point.after, branches)
-            ):
+            settled = _works(last) or nothing_left(tree, routine, point)
+            if settled or _goes_on(routine, one, point.after, branches):
                 continue
             said = "neither launches nor fails" if has_last else "has no branch for what is left"
             line = last[0].line if has_last and last else one.line
