@@ -2,7 +2,8 @@
 
 ``python -m tests.rules.mutants [RULE …] [_HELPER …]`` prints, for each rule and each module that rules share, the
 mutants that the examples (the page, and the tables of the tests beside this file) of no rule that uses it notice, and
-exits with 1 if there is any.
+exits with 1 if there is any. ``--left-out`` leaves one of several conditions out instead: what survives then is there
+for speed, or for an input that no example has, or for nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +67,18 @@ def mutants(source: str) -> Iterator[Mutant]:
             setattr(node, field, new)
         else:
             getattr(node, field)[place] = new
-        yield old.lineno, ast.unparse(old), ast.unparse(ast.fix_missing_locations(changed))
+        yield old.lineno, f"not ({ast.unparse(old)})", ast.unparse(ast.fix_missing_locations(changed))
+
+
+def shortened(source: str) -> Iterator[Mutant]:
+    """The same with a condition left out of several, or of a comprehension."""
+    tree = ast.parse(source)
+    for number, (_, _, among) in enumerate(conditions(tree)):
+        if among is not None:
+            changed = copy.deepcopy(tree)
+            node, field, place = conditions(changed)[number]
+            old = getattr(node, field).pop(place)
+            yield old.lineno, f"without {ast.unparse(old)}", ast.unparse(changed)
 
 
 @cache
@@ -110,9 +122,11 @@ def examples_of(name: str, page: str) -> list[Example]:
     return [example(parts["Flagged"]), example(parts["Clean"]), *more_examples(name).values(), *cases]
 
 
-def survivors(name: str, users: Sequence[str], folder: Path, cache: Path) -> tuple[int, list[tuple[int, str]]]:
+def survivors(
+    name: str, users: Sequence[str], folder: Path, cache: Path, turn: Callable[[str], Iterator[Mutant]] = mutants
+) -> tuple[int, list[tuple[int, str]]]:
     """How many mutants a module has, and those with which the rules that use it are right in every example."""
-    alive = list(mutants(_path(name).read_text(encoding="utf-8")))
+    alive = list(turn(_path(name).read_text(encoding="utf-8")))
     total = len(alive)
     for user in users:
         module = importlib.import_module(f"opwalker.rules.{_path(user).stem}")
@@ -155,8 +169,10 @@ def _noticed(rule: Rule | None, tree: CheckedTree, shown: Example) -> bool:
         return True  # a rule that breaks is noticed
 
 
-def main(names: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Print what no example notices."""
+    names = [one for one in arguments if one != "--left-out"]
+    turn = mutants if names == [*arguments] else shortened
     ids = [rule.id for rule, _ in pipeline.load_rules()]
     shared = sorted(path.stem for path in _path("_").parent.glob("_[a-z]*.py"))
     left = 0
@@ -164,7 +180,7 @@ def main(names: Sequence[str]) -> int:
         for name in names or [*ids, *shared]:
             users = [name] if name in ids else [one for one in ids if name in _uses(_path(one))]
             try:
-                total, alive = survivors(name, users, Path(held), Path(held) / "cache")
+                total, alive = survivors(name, users, Path(held), Path(held) / "cache", turn)
             except WrongExampleError as error:
                 print(error, flush=True)
                 left += 1
@@ -172,7 +188,7 @@ def main(names: Sequence[str]) -> int:
             left += len(alive)
             print(f"{name}: {total - len(alive)} of {total} noticed", flush=True)
             for line, text in alive:
-                print(f"    line {line}: not ({text})", flush=True)
+                print(f"    line {line}: {text}", flush=True)
     return int(left > 0)
 
 
