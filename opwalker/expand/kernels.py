@@ -25,6 +25,8 @@ NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SCOPED = re.compile(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
 _MAX_DEPTH = 24
+#: Expressions that are read for one that may mean a kernel.
+_MAX_STEPS = 5000
 _NOT_VALUES = frozenset(
     "void const auto return if else constexpr static_cast reinterpret_cast const_cast true false nullptr int bool "
     "float "
@@ -40,7 +42,7 @@ class KernelFinder:
         self._index = index
         self._resolver = resolver
         self._bodies = bodies
-        self._cut = False
+        self._cut, self._steps = False, 0
         self._returning = Returning(index, resolver, bodies)
         self._alive: list[object] = []  # keeps what is told apart by identity while one expression is read
 
@@ -83,10 +85,11 @@ class KernelFinder:
         """Every kernel that the expression can mean, in source order. ``passed`` spans the arguments of a launch that
         the expression stands in: they may fix template arguments of a kernel named right there."""
         out: dict[tuple, KernelRef] = {}
-        self._cut = False
+        self._cut, self._steps = False, 0
         self._alive.clear()
         self._collect(body, span, frame, out, set(), 0, passed)
-        why = f"kernels that are handed on through more than {_MAX_DEPTH} steps" if self._cut else None
+        bounds = f"{_MAX_DEPTH} steps, or {_MAX_STEPS} expressions"
+        why = f"kernels that are handed on through more than {bounds}" if self._cut else None
         for _, _, reason in self._bodies.unread_includes(body):
             why = why or reason  # what it holds may name further instances
         if why is None:
@@ -102,7 +105,8 @@ class KernelFinder:
         key = (id(body), id(frame), span)
         if key in seen:
             return
-        if depth > _MAX_DEPTH:
+        self._steps += 1
+        if depth > _MAX_DEPTH or self._steps > _MAX_STEPS:
             self._cut = True
             return
         seen.add(key)
