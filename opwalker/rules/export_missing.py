@@ -18,6 +18,33 @@ def step(mod, n):
     return mod.kit_run(n)  # flagged
 ```
 
+```cpp built.cpp
+#include <pybind11/pybind11.h>
+int add(int a, int b);
+PYBIND11_MODULE(_built, m) {
+  m.def("add", &add);
+  // m.def("less", &add);
+#if 0
+  m.def("more", &add);
+#endif
+}
+```
+
+```python calls.py
+from kit import _built
+import kit._built as ext
+
+def step(n):
+    _built.less(n, 1)  # flagged
+    return _built.add(n, 1) + _built.more(n, 1)  # flagged
+
+def other(n):
+    return ext.sub(n, 1)  # flagged
+
+def handed(built, n):
+    return built.add(n, 1) + built.less(n, 1)  # flagged
+```
+
 *Clean*
 
 ```cpp bind.cu
@@ -34,12 +61,50 @@ def step(mod, n):
     return mod.kit_run(n)
 ```
 
+```cpp built.cpp
+#include <pybind11/pybind11.h>
+int add(int a, int b);
+void more(py::module_& m) { export_as(m, "mul", &add); }
+PYBIND11_MODULE(_built, m) {
+#ifdef WITH_SUB
+  m.def("sub", &add);
+#endif
+  m.def("add", &add);
+  py::class_<Hub>(m, "Hub").def("run", &Hub::run);
+  more(m);
+}
+PYBIND11_MODULE(named, m) { m.def("add", &add); }
+```
+
+```python kit/named.py
+def other(n):
+    return n
+```
+
+```python calls.py
+from kit import _built, named, plain
+
+def step(n, ops):
+    _built.Hub(n).run()
+    ops._built.gone(n)
+    plain.gone(n)
+    named.other(n)
+    print(_built.__file__.lower(), _built.__dir__())
+    return _built.add(n, 1) + _built.sub(n, 1) + _built.mul(n, 2)
+```
+
+```python broken.py
+from kit import _built
+_built.gone(
+```
+
 *Use instead.* The export, live, under the name that is called.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -47,6 +112,9 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 
 #: An export in a comment: its macro or method, and the exported name.
 _EXPORT = re.compile(r"TVM_FFI_DLL_EXPORT\w*\s*\(\s*(\w+)|\bm\s*\.\s*def\s*\(\s*\"(\w+)\"")
+_DEAD = re.compile(
+    r"^[ \t]*#[ \t]*if[ \t]+0\b(?:(?!^[ \t]*#[ \t]*if).)*?^[ \t]*#[ \t]*(?:endif|else)\b", re.DOTALL | re.MULTILINE
+)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -62,13 +130,59 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 dead.setdefault(found[1] or found[2], (file, line))
     live = {op.name.rsplit(".", 1)[-1].rsplit("::", 1)[-1] for op in tree.ops if op.defs or op.impls}
     missing = {name: at for name, at in dead.items() if name not in live}
-    if not missing:
-        return
+    exports = _exports(tree)
     for file in tree.files("python"):
         text = tree.text(file)
-        if not any(name in text for name in missing):
-            continue
-        yield from _uses(file, text, missing, live)
+        if any(name in text for name in missing):
+            yield from _uses(file, text, missing, live)
+        if any(name in text for name in exports):
+            for node, name, module in _unknown(text, exports):
+                # Told already, or exported in a way that is not known here.
+                if name not in missing and name not in live and not _is_quoted(tree, name):
+                    said = f"{name} is called on the built module {module}, which does not export it"
+                    yield Draft(file, node.lineno, said, (), name)
+
+
+def _exports(tree: CheckedTree) -> dict[str, frozenset[str]]:
+    """The built modules of pybind11 and nanobind by the last part of their names, with what each exports. A module of
+    Python with that name may stand in its place: then nothing is said."""
+    out: dict[str, set[str]] = {}
+    for op in tree.ops:
+        if op.kind in ("pybind11", "nanobind"):
+            for module, name in itertools.pairwise(op.name.split(".")):
+                out.setdefault(module, set()).add(name)
+    python = {re.split(r"[/.]", f"/{file}")[-2] for file in tree.files("python")}
+    return {module: frozenset(names) for module, names in out.items() if module not in python}
+
+
+def _is_quoted(tree: CheckedTree, name: str) -> bool:
+    """Whether a name stands in quotes in what the build reads."""
+    quoted = f'"{name}"'
+    texts = (tree.text(file) for file in tree.files("cuda", "cpp"))
+    return any(quoted in text and quoted in _DEAD.sub("", _COMMENT.sub("", text)) for text in texts)
+
+
+def _unknown(text: str, exports: dict[str, frozenset[str]]) -> Iterator[tuple[ast.Call, str, str]]:
+    """Calls on an imported module that exports other names alone: the call, the name, the module."""
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    imported = {
+        alias.asname or alias.name: alias.name.rsplit(".", 1)[-1]
+        for node in ast.walk(module)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    for node in ast.walk(module):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+        ):
+            name, held = node.func.attr, imported.get(node.func.value.id, "")
+            if held in exports and name not in exports[held] and not name.startswith("__"):
+                yield node, name, held
 
 
 def _uses(file: str, text: str, missing: dict[str, tuple[str, int]], live: set[str]) -> Iterator[Draft]:
