@@ -90,8 +90,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 
 def _strided(argument: str, known: dict[str, str]) -> bool:
     """Whether an argument is made of a stride."""
-    held = terms_of(argument, known)
-    return "stride(" in argument or any("stride(" in one + known.get(one, "") for one in held)
+    return any("stride(" in one + known.get(one, "") for one in terms_of(argument, known))
 
 
 def _steps(kernel: Routine, number: int, sized: list[bool]) -> Related | None:

@@ -90,13 +90,14 @@ _CHECKS = re.compile(r"(?:STD_|C10_|AT_|TORCH_|TVM_FFI_)\w*(?:CHECK|ASSERT|THROW
 #: Of the standard library: what turns a text into a number.
 _STANDARD = re.compile(r"std::sto(?:i|l|ul|ll|ull|f|d|ld)\Z")
 _EXCEPTION = re.compile(r"\bstd::exception\b")
+_PROMISES = re.compile(r"\)\s*(?:const\b|&{1,2}|\s)*noexcept\b(?!\s*\(\s*false\b)")
 _DEEPEST = 6
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     known: dict[tuple[str, int], tuple[Related, ...] | None] = {}
     for routine in tree.routines:
-        if "extern_c" not in routine.flags or routine.on_device:
+        if "extern_c" not in routine.flags or routine.on_device or _promises(tree, routine):
             continue
         if re.match(r"(?:PyInit_|PyMODINIT)", routine.name):
             continue
@@ -171,12 +172,22 @@ def _made(tree: CheckedTree, routine: Routine, kind: str, value: str | None, kno
     return None
 
 
+def _promises(tree: CheckedTree, routine: Routine) -> bool:
+    """Whether a routine says that nothing leaves it: an exception ends the process there."""
+    heads = (
+        tree.text(file)[one.offset : one.body_start]
+        for file, one in tree.functions(routine.name.rsplit("::", 1)[-1])
+        if (file, one.line) == (routine.file, routine.line)
+    )
+    return any(_PROMISES.search(head) for head in heads)
+
+
 def _leaves(tree: CheckedTree, routine: Routine, known, depth: int) -> tuple[Related, ...] | None:
     """The steps from a routine to a throw that can leave it."""
     key = (routine.file, routine.line)
     if key not in known:
         known[key] = None
-        if depth < _DEEPEST and not routine.on_device and "noexcept" not in " ".join(routine.attributes):
+        if depth < _DEEPEST and not routine.on_device and not _promises(tree, routine):
             found = _first(tree, routine, routine.statements, known, depth)
             if found is not None:
                 line, way = found

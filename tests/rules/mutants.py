@@ -52,7 +52,7 @@ def conditions(tree: ast.AST) -> list[tuple[ast.AST, str, int | None]]:
 
 
 def _is_constant(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.Tuple) and not node.elts)
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Tuple) and all(map(_is_constant, node.elts)))
 
 
 def mutants(source: str) -> Iterator[Mutant]:
