@@ -6,6 +6,8 @@ from its offsets back to the places where the text was written and to the macro 
 
 from __future__ import annotations
 
+import re
+
 from opwalker.expand.expanded import Expanded, Expansion
 from opwalker.expand.files import Files, active_spans, included_within
 from opwalker.expand.macro_arguments import given_lambda, take_arguments
@@ -30,6 +32,14 @@ KEPT_PREFIXES = (
 
 #: Makes a token of a tuple: what ``Token(…)`` does, at half the cost.
 _NEW = tuple.__new__
+
+
+def _wraps(choice: MacroChoice) -> bool:
+    """Whether a macro is a project's own around one that is kept, of whose name its own begins: around
+    ``TORCH_CHECK``, as ``TORCH_CHECK_EVEN(x)``."""
+    name, body = choice.event.name, choice.event.body or ""
+    kept = (one for one in KEPT_PREFIXES if name.startswith(one))
+    return choice.path != KNOWN and any(re.search(rf"\b{one}\s*\(", body) for one in kept)
 
 
 class Preprocessor:
@@ -126,12 +136,12 @@ class _Run:
                 not token.word
                 or token.text in token.hidden
                 or not macros.is_macro_name(token.text)
-                or token.text.startswith(KEPT_PREFIXES)
+                or token.text in KEPT_PREFIXES
             ):
                 out.append(token)
                 continue
             choice = macros.lookup(token.text, self._path, self._position(token), self._root)
-            if choice is None or depth > MAX_DEPTH:
+            if choice is None or depth > MAX_DEPTH or (token.text.startswith(KEPT_PREFIXES) and not _wraps(choice)):
                 out.append(token)
                 continue
             event = choice.event

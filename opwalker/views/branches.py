@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from opwalker.expand.bodies import Body
 from opwalker.model.body import Block
 from opwalker.notation.check_words import in_words
-from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression
+from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 
 _ELSE_IF = re.compile(r"else\s+if\b")
 _ONCE = re.compile(r"do\b.*\bwhile\s*\(\s*(?:0|false)\s*\)\s*;?", re.DOTALL)
@@ -119,6 +119,12 @@ class Branches:
                 number, block = (
                     (parent, self._blocks[parent]) if self._continues(parent) else (parent, Block("", 0, 0, None, -1))
                 )
+            if number >= 0 and self._blocks[number].kind.startswith("else"):
+                # A chain that stands in the last branch of another one on the same goes on with it.
+                outer, around = self.failed(number)
+                subjects = {_subject(part) for one in (*outer, *conditions) for part in terms(one, "||")}
+                if outer and len(subjects) == 1 and "" not in subjects:
+                    return (*outer, *conditions), around
             return tuple(conditions), number
         if block.kind == "case":
             switch = self._switch(number)
@@ -282,6 +288,11 @@ def needed(guards: Sequence[Guard]) -> list[Guard]:
             and guard.condition.parts[1].kind in ("number", "name", "string")
         )
     ]
+
+
+def _subject(test: Expr) -> str:
+    """What an equality tests; empty for another condition."""
+    return print_expression(test.parts[0]) if test.kind == "binary" and test.text == "==" else ""
 
 
 def _any(tests: list[Expr]) -> Expr:

@@ -146,10 +146,10 @@ def _thrown_message(body: Body, exit_: ExitFact) -> str | None:
     inside = found[1] if found else text
     if not _STRINGS.search(inside):
         return None
-    return ", ".join(piece.strip() for piece in _sum(inside)) or None
+    return ", ".join(piece.strip() for piece in _outermost(inside, "+")) or None
 
 
-def _sum(text: str) -> Iterator[str]:
+def _outermost(text: str, operator: str) -> Iterator[str]:
     """The parts of ``a + b + c`` on the outermost level."""
     depth = begin = 0
     quoted = False
@@ -160,9 +160,9 @@ def _sum(text: str) -> Iterator[str]:
             depth += 1
         elif not quoted and char in ")]}":
             depth -= 1
-        elif not quoted and char == "+" and depth == 0:
+        elif not quoted and depth == 0 and text.startswith(operator, at) and at >= begin:
             yield text[begin:at]
-            begin = at + 1
+            begin = at + len(operator)
     yield text[begin:]
 
 
@@ -236,5 +236,5 @@ def _message_behind(body: Body, end: int) -> str | None:
     if not full[end : end + 4].lstrip().startswith("<<"):
         return None
     stop = full.find(";", end)
-    texts = _STRINGS.findall(full[end : stop if stop >= 0 else end])
-    return " ".join(texts) or None
+    pieces = [" ".join(one.split()) for one in _outermost(full[end : stop if stop >= 0 else end], "<<")]
+    return ", ".join(one for one in pieces if one) if any(_STRINGS.search(one) for one in pieces) else None

@@ -84,7 +84,12 @@ def _own_guards(body: Body, branches: Branches, entry: Expansion, leaf: Leaf) ->
         for guard in branches.around(leaf.block)
         if entry.id in lineage(body, body.facts.blocks[guard.block].start) or entry.id in lineage(body, guard.offset)
     ]
-    return needed(guards)
+    kept = needed(guards)
+    tested = [_tested(body, entry, guard) for guard in kept]
+    exact = {subject for subject, value in tested if value != _OTHERWISE}
+    # Where one branch of a test is entered, that the others are not is no news.
+    pairs = zip(kept, tested, strict=True)
+    return [one for one, (subject, value) in pairs if value != _OTHERWISE or subject not in exact]
 
 
 def _decides(led: Sequence[tuple[dict[str, str], tuple[str, ...]]], subject: str, number: int) -> bool:

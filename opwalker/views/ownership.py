@@ -75,7 +75,8 @@ def ownership_of(
             guards[PlaceFact(f"{guard.type}({guard.of})" if guard.of else guard.type, path, guard.line)] = None
         for call in body.facts.calls:
             for pattern, out in ((_ALLOCATION, allocations), (_FREE, frees), (_CALLBACK, callbacks)):
-                if pattern.match(call.simple):
+                # ``queue.empty()`` asks; whatever makes something is told how much of it.
+                if pattern.match(call.simple) and not (pattern is _ALLOCATION and call.receiver and not call.arguments):
                     out[PlaceFact(body.written((call.start, call.end))[:160], path, body.use_line(call.start))] = None
         if number < MAX_FUNCTIONS:
             resources.update(dict.fromkeys(resources_of(body, name)))

@@ -35,6 +35,8 @@ def checks(code: str, head: str = "") -> list[CheckFact]:
         ("switch (n) { case 1: break; case 4: break; default: TORCH_CHECK(false, \"n\"); }", "TORCH_CHECK", "false",
          "n is 1 or 4"),
         ("if (n > 8) { TORCH_CHECK(false, \"n\"); }", "TORCH_CHECK", "false", "n is at most 8"),
+        ("if (n == 1) { } else { if (n == 2 || n == 3) { } else { TORCH_CHECK(false, \"n\"); } }", "TORCH_CHECK",
+         "false", "n is 1, 2 or 3"),
         ("TORCH_CHECK(false, \"never\");", "TORCH_CHECK", "false", None),
         ("if (n == 1) return; else if (n == 2) { return; } TORCH_CHECK(false, \"n\");", "TORCH_CHECK", "false",
          "n is 1 or 2"),
@@ -88,9 +90,26 @@ def test_a_function_that_checks_is_shown_with_all_it_is_given() -> None:
     assert (found.kind, found.condition, found.words, found.message) == ("CHECK_SHAPE", "x, n, at::kInt", None, None)
 
 
+def test_the_other_branch_of_a_test_of_something_else_is_where_it_is_demanded() -> None:
+    (found,) = checks('if (m == 1) { } else { if (n == 2) { } else { TORCH_CHECK(false, "n"); } }')
+    assert (found.words, found.under) == ("n is 2", ("m is not 1",))
+
+
 def test_messages_that_are_streamed() -> None:
-    (found,) = checks('TVM_FFI_ICHECK(n > 0) << "n must be " << "positive";')
-    assert found.message == '"n must be " "positive"'
+    (found,) = checks('TVM_FFI_ICHECK(n > 0) << "n must be " << "positive, got " << g(n << 1);')
+    assert found.message == '"n must be ", "positive, got ", g(n << 1)'
+    (found,) = checks("TVM_FFI_ICHECK(n > 0) << n;")
+    assert found.message is None
+
+
+def test_a_macro_of_the_projects_own_around_a_known_check_is_read() -> None:
+    head = '#define TORCH_CHECK_DIV(t, d, by) TORCH_CHECK((t).size(d) % by == 0, #t " must be divisible by " #by)\n'
+    (found,) = checks("TORCH_CHECK_DIV(x, 1, 128);", head)
+    assert (found.kind, found.words, found.via) == (
+        "TORCH_CHECK", "dimension 1 of x is divisible by 128", "TORCH_CHECK_DIV"
+    )  # fmt: skip
+    (found,) = checks("TORCH_CHECK_EQ(n, 2);", "#define TORCH_CHECK_EQ(a, b) TORCH_CHECK_OP(a, b, ==)\n")
+    assert (found.kind, found.condition) == ("TORCH_CHECK_EQ", "n == 2")
 
 
 def test_where_a_body_can_raise() -> None:

@@ -323,6 +323,7 @@ def test_a_condition_is_words_around_names(text: str, expected: str) -> None:
         ('"a (", x.dim(), ") and " "b"', '`"a ({x.dim()}) and b"`'),
         ('"index " + std::to_string(v.size()) + " of, " + std::string(f(a, b))', '`"index {v.size()} of, {f(a, b)}"`'),
         ("kMessage", '`"{kMessage}"`'),
+        ('"at (", row, ", ", col + 1, ")"', '`"at ({row}, {col + 1})"`'),
     ],
 )
 def test_a_message_is_one_text(text: str, expected: str) -> None:

@@ -129,6 +129,15 @@ def test_ends_and_ownership() -> None:
     ]
 
 
+def test_a_container_that_is_asked_whether_it_is_empty_takes_no_memory() -> None:
+    files = dict(LIBRARY)
+    path = next(path for path, text in files.items() if "torch::empty({1}" in text)
+    made = "auto scratch = torch::empty({1}"
+    files[path] = files[path].replace(made, f"std::vector<int> left; while (!left.empty()) {{}} {made}")
+    assert len(walk_of(files, "mini::norm").ownership.allocations) == 1
+    assert "left.empty()" in files[path]
+
+
 def test_a_library_with_windows_line_ends_says_the_same() -> None:
     same = {path: text.replace("\n", "\r\n") for path, text in LIBRARY.items()}
     unix, windows = walk_of(LIBRARY, "mini::norm"), walk_of(same, "mini::norm")

@@ -9,7 +9,7 @@ import re
 
 from opwalker.model.notes import Block, NoteSection, Statement, Statements
 from opwalker.model.walk import CheckFact, GuardFact, Host, Implementation
-from opwalker.views.notes.words import both, code, condition, line, marked, message, sentence, statement
+from opwalker.views.notes.words import both, code, condition, line, marked, message, pieces, sentence, statement
 
 #: Where a check is told with a dispatch or a choice: ``(file, line, message)``.
 _Told = frozenset[tuple[str, int, str | None]]
@@ -49,6 +49,9 @@ def _check(host: Host, check: CheckFact) -> Statement:
         return statement("Requires that ", condition(check.words, names), *where, *said, ".", at=at)
     if check.condition == "false":
         return statement("Fails", *where, *((": ", message(check.message)) if check.message else ()), ".", at=at)
+    if check.message is None and len(list(pieces(check.condition, ","))) > 1:
+        # A function of the project's own that checks: what it demands of them, its name alone says.
+        return statement("Checks by ", code(f"{check.kind}({check.condition})"), *where, ".", at=at)
     return statement("Requires ", code(check.condition), *where, *said, ".", at=at)
 
 

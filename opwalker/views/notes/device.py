@@ -114,7 +114,9 @@ def _waits(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
     elsewhere = [one for one in kernel.barriers if (kernel.file, one.line) in told]
     if elsewhere:
         at = [line(kernel.file, one.line) for one in elsewhere]
-        yield statement(f"{count(len(elsewhere), 'barrier')}, told under Synchronisation points.", at=at[:4])
+        other = any("cudaGrid" in one.call or "LaunchCompletion" in one.call for one in elsewhere)
+        word = "synchronising call" if other else "barrier"
+        yield statement(f"{count(len(elsewhere), word)}, told under Synchronisation points.", at=at[:4])
     for one in kernel.barriers:
         if one not in elsewhere:
             yield statement("Barrier ", code(one.call), ".", at=[line(kernel.file, one.line)])

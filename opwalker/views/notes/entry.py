@@ -154,7 +154,10 @@ def summary(walk: Walk, chosen: Implementation | None) -> Text:
     op = walk.op
     if op is not None:
         mutated = [f"`{one.name}`" for one in op.arguments if one.mutated and _is_written(one)]
-        parts.append(f"writes {_and(mutated)}" if mutated else "writes no argument")
+        if mutated:
+            parts.append(f"writes {_and(mutated)}")
+        elif op.schema:
+            parts.append("writes no argument")
     if chosen is not None:
         kernels = list(dict.fromkeys(launch.kernel for launch in chosen.launches))
         if kernels:
@@ -173,7 +176,9 @@ def summary(walk: Walk, chosen: Implementation | None) -> Text:
         for item in walk.outline:
             kinds[item.kind] = kinds.get(item.kind, 0) + 1
         parts.append("holds " + _and([_many(number, kind) for kind, number in kinds.items()]))
-    said = "; ".join(parts) or "nothing was found behind it"
+    followed = chosen is not None and chosen.host is not None
+    nothing = "no launch and no other end was found" if followed else "nothing was found behind it"
+    said = "; ".join(parts) or nothing
     return say(f"{said[0].upper()}{said[1:]}.")
 
 

@@ -29,11 +29,11 @@ _OWN = frozenset(
 _ARTICLES = frozenset(("a", "on", "at", "by", "in", "of"))
 #: Words of conditions: what ``notation/check_words.py`` writes around names of the source.
 _WORDS = _OWN | frozenset(
-    "also be both but contiguous counted CPU defined device differs different dimension dimensions divisible does"
-    " element elements empty equal equally equals even exactly false fewer first fits greater GPU have it its kind many"
-    " never none not null odd otherwise part power positive second shape shapes side size sizes strided there true"
-    " types undefined up Float Half BFloat16 Double Int Long Short Byte Char Bool UInt16 UInt32 UInt64 Float8 memory"
-    " number rest when where while with".split()
+    "also anything be both but contiguous counted CPU defined device differs different dimension dimensions divisible"
+    " does else element elements empty equal equally equals even exactly false fewer first fits greater GPU have it its"
+    " kind many never none not null odd otherwise part power positive second shape shapes side size sizes strided there"
+    " true types undefined up Float Half BFloat16 Double Int Long Short Byte Char Bool UInt16 UInt32 UInt64 Float8"
+    " memory number rest when where while with".split()
 )
 _CAST = rf"(?:static|reinterpret|const)_cast<[^<>]*>{_CALL}(?:(?:\.|->)\w+{_CALL})*"
 _PIECE = re.compile(r"`([^`]*)`|\*\*([^*]+)\*\*")
@@ -89,7 +89,7 @@ def condition(text: str, names: Iterable[str | None] = ()) -> Text:
 def message(text: str) -> Text:
     """What is said where a check fails, as one text: ``"a ", n, " b"`` is ``"a {n} b"``."""
     out: list[str] = []
-    for piece in _pieces(text):
+    for piece in (part for one in pieces(text, ",") for part in _joined(one)):
         strings = re.findall(r'"((?:[^"\\]|\\.)*)"', piece)
         if strings and not re.sub(r'"(?:[^"\\]|\\.)*"|\s', "", piece):
             out.append("".join(strings))
@@ -99,8 +99,14 @@ def message(text: str) -> Text:
     return code(f'"{"".join(out)}"')
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """The parts of ``a, b + c`` on the outermost level."""
+def _joined(text: str) -> list[str]:
+    """The texts of ``"a" + b``; a sum of numbers is one piece."""
+    parts = list(pieces(text, "+"))
+    return parts if any(one.strip().startswith('"') for one in parts) else [text]
+
+
+def pieces(text: str, between: str) -> Iterator[str]:
+    """The parts of ``a, b, c`` on the outermost level."""
     depth = begin = 0
     quoted = False
     for at, char in enumerate(text):
@@ -110,7 +116,7 @@ def _pieces(text: str) -> Iterator[str]:
             depth += 1
         elif not quoted and char in ")]}":
             depth -= 1
-        elif not quoted and char in ",+" and depth == 0:
+        elif not quoted and char == between and depth == 0:
             yield text[begin:at]
             begin = at + 1
     yield text[begin:]
