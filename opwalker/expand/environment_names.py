@@ -210,15 +210,19 @@ class NameLookup:
         index = self.tools.index
         scopes = visible(self.context.scope)
         bound = self.frame.bound | self.bound if self.frame is not None else self.bound
-        for path, variable in self._seen(index.entries(name, ("variable",), lambda facts: facts.variables)):
+        variables = self._seen(index.entries(name, ("variable",), lambda facts: facts.variables))
+        for path, variable in variables:
             if variable.constant and variable.value is not None and self._in_reach(variable.scope, scopes):
                 if variable.template is not None:
                     continue
+                self._decided(path, variable, variable.value, [(p, v, v.value) for p, v in variables if v.constant])
                 inside = self.elsewhere(path, variable.scope, bound)
                 value = self.tools.expand(path, variable.value, variable.offset).strip()
                 return inside.initialiser(value, variable.type)
-        for path, alias in self._seen(index.entries(name, ("alias",), lambda facts: facts.aliases)):
+        aliases = self._seen(index.entries(name, ("alias",), lambda facts: facts.aliases))
+        for path, alias in aliases:
             if alias.kind in ("type", "using") and alias.template is None and self._in_reach(alias.scope, scopes):
+                self._decided(path, alias, alias.target, [(p, a, a.target) for p, a in aliases if a.kind == alias.kind])
                 if alias.target == name:
                     # `typedef struct {…} name;` is a class of its own.
                     return TypeTerm("::".join((*visible(alias.scope), name)))
@@ -242,6 +246,18 @@ class NameLookup:
                 return TemplateTerm("::".join((*alias.scope, name)))
         raise Unknown(f"`{name}` is not known in the source")
 
+    def _decided(self, path: str, entry, text: str, others) -> None:
+        """Raises Unknown where the source declares a name in two ways and it is not known which the build reads."""
+        held = " ".join(text.split())
+        for other_path, other, other_text in others:
+            if other is entry or other.scope != entry.scope or not other_text or " ".join(other_text.split()) == held:
+                continue
+            facts = self.tools.index.facts(path)
+            terms = facts.conditions[entry.condition]
+            if not terms or self.tools.resolver.holds(path, terms, entry.offset) is not True:
+                places = f"{path}:{entry.line} and {other_path}:{other.line}"
+                raise Unknown(f"`{entry.name}` is declared in two ways ({places})")
+
     def _seen(self, entries):
         """Entries of files that the translation unit reads, in conditions that may hold; nearest scope first."""
         closure = self.tools.index.closure(self.context.root)
@@ -254,6 +270,10 @@ class NameLookup:
             if terms and self.tools.resolver.holds(path, terms, entry.offset) is False:
                 continue
             out.append((path, entry))
+        if len({path for path, _ in out}) > 1:
+            # Of two headers that stand in for one another, the build reads one.
+            read = self.tools.resolver.read_by(self.context.root)
+            out = [item for item in out if item[0] in read or item[0] == self.context.path] or out
         return sorted(out, key=lambda item: -len(item[1].scope))
 
     def _in_reach(self, scope: tuple[str, ...], from_scope: tuple[str, ...]) -> bool:

@@ -103,6 +103,7 @@ class Resolver:
         self._arity = Arity(index)
         self._alias_memo: dict[tuple[str, str], str | None] = {}
         self._directives: dict[str, tuple[tuple[str, ...], ...]] = {}
+        self._read_by: dict[str, frozenset[str]] = {}
         self._inlined: dict[str, frozenset[tuple[str, ...]]] = {}
 
     def is_read(self, path: str, function: Function, root: str | None = None) -> bool:
@@ -121,6 +122,21 @@ class Resolver:
     def holds(self, path: str, terms: tuple[str, ...], offset: int) -> bool | None:
         """Whether a preprocessor condition holds at a place, for device code."""
         return self._device_macros.truth(path, terms, offset, path)
+
+    def read_by(self, root: str) -> frozenset[str]:
+        """The files that a translation unit reads: as its closure, without includes whose condition does not hold."""
+        if root not in self._read_by:
+            seen, pending = {root}, [root]
+            while pending:
+                path = pending.pop()
+                facts = self._index.facts(path)
+                under = {i.offset: facts.conditions[i.condition] for i in facts.includes} if facts else {}
+                for at, found in self._index.includes(path):
+                    if found not in seen and self.holds(path, under.get(at, ()), at) is not False:
+                        seen.add(found)
+                        pending.append(found)
+            self._read_by[root] = frozenset(seen)
+        return self._read_by[root]
 
     def source(self, path: str, start: int, end: int) -> str:
         """The expanded text of a span of a file."""

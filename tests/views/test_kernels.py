@@ -89,6 +89,40 @@ def test_instantiations_without_a_kernel_in_sight_are_not_followed(
     assert followed == ["launch"] * 4
 
 
+TWO_HEADERS = {
+    "a_other.h": "using row_t = double;\nconstexpr int width = 2;\n",
+    "b_own.h": "using row_t = float;\nconstexpr int width = 4;\n",
+    "kernels.cuh": """
+#ifdef USE_OTHER
+#include "a_other.h"
+#else
+#include "b_own.h"
+#endif
+template <typename T, int N> __global__ void scale_kernel(T* rows) {}
+""",
+    "ops.cu": """
+#include <torch/library.h>
+#include "kernels.cuh"
+void scale(at::Tensor& rows) { scale_kernel<row_t, width><<<1, 32>>>(rows.data_ptr<row_t>()); }
+TORCH_LIBRARY(rowkit, m) { m.def("scale(Tensor! rows) -> ()", &scale); }
+""",
+}
+BUILT = {"setup.py": "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('rowkit', ['ops.cu'])\n"}
+
+
+@pytest.mark.parametrize(("more", "instances"), [(BUILT, ("float, 4",)), ({}, ())])
+def test_of_two_headers_the_build_reads_one(
+    library: Callable[[Mapping[str, str]], Path],
+    tmp_path: Path,
+    more: Mapping[str, str],
+    instances: tuple[str, ...],
+) -> None:
+    options = pipeline.Options(source=str(library(TWO_HEADERS | more)), cache=tmp_path / "cache", jobs=1)
+    (kernel,) = pipeline.kernels(options).kernels
+    assert (kernel.instances, kernel.complete) == (instances, bool(instances))
+    assert kernel.complete or "is declared in two ways" in (kernel.why_incomplete or "")
+
+
 BASES = """
 #include <torch/library.h>
 namespace detail {

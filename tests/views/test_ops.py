@@ -191,6 +191,15 @@ def test_a_constructor_that_the_compiler_makes_is_no_missing_body() -> None:
     assert gap.reason == "Row (a.cu:2) has no constructor of its own: one that the compiler makes runs"
 
 
+def test_a_lambda_that_a_macro_writes_is_said_to_be_one() -> None:
+    text = (
+        '#define HANDLES(m) m.def("of_device", [](int n) { return n; })\nPYBIND11_MODULE(mod, m) {\n  HANDLES(m);\n}\n'
+    )
+    ops, gaps, _ = ops_of(text)
+    assert ops["mod.of_device"].impls[0].host is None
+    assert [g.reason for g in gaps] == ["mod.of_device: a lambda that a macro writes is bound here: it is not followed"]
+
+
 def test_a_block_that_includes_its_calls_sees_for_them() -> None:
     files = {
         "plan.h": CONSTRUCTED,
