@@ -30,6 +30,8 @@ _CAST = re.compile(
 )
 #: An address that says which member or variable it is of: nothing is called for it, and nothing added.
 _PLACE = re.compile(r"[&(\s]*[A-Za-z_]\w*(?:\s*\[[^\[\]]*\]|\s*(?:->|\.)\s*\w+)*[)\s]*")
+#: The value of a pointer that is set: where a flag lies, and no flag.
+_POINTER = re.compile(r"\w+_cast<[^<>]*\*\s*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
             yield from _polled(routine, one.text, one.line, one.calls, refs, volatile)
         for assigned in one.assigns:
             field = _field(assigned.target)
-            if assigned.operator == "=" and field and assigned.target.strip() not in own:
+            stores = assigned.operator == "=" and not _POINTER.search(assigned.value)
+            if stores and field and assigned.target.strip() not in own:
                 how = "volatile" if _is_volatile(assigned.target, volatile) else "plain"
                 yield Access(
                     "store",

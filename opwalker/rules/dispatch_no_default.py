@@ -202,6 +202,22 @@ void steps(torch::Tensor& y, int64_t rows, cudaStream_t stream) {
     launch<16>(y, stream);
   }
 }
+void thrown(torch::Tensor& y, int64_t d, cudaStream_t stream) {
+  if (d == 64) {
+    launch<64>(y, stream);
+  } else if (d == 128) {
+    launch<128>(y, stream);
+  } else {
+    KIT_LOG_AND_THROW(NotImplementedError) << "no kernel for " << d;
+  }
+  if (d == 64) {
+    launch<64>(y, stream);
+  } else if (d == 128) {
+    launch<128>(y, stream);
+  } else {
+    LOG(FATAL) << "no kernel for " << d;
+  }
+}
 void left(torch::Tensor& y, int64_t d, cudaStream_t stream) {
   if (d % 64 != 0) throw std::invalid_argument("a multiple of 64");
   if (d % 128 == 0) {
@@ -227,6 +243,7 @@ from opwalker.rules._launches import points
 
 #: Calls that only tell of it.
 _SAYS = re.compile(r"(?i:print|warn|puts|to_string|c_str)|LOG|\blog|_log\b")
+_FAILS = re.compile(r"THROW|throw|FATAL|Fatal|ERROR|abort|ABORT|UNREACHABLE|[Pp]anic")
 _EQUAL = re.compile(r"==|\bis_same|\.has_value\(\)")
 
 
@@ -304,7 +321,7 @@ def _works(branch: Sequence[Statement]) -> bool:
         for one in first.walk():
             if one.kind in ("throw", "return", "goto", "continue", "switch") or one.launches:
                 return True
-            if any(not _SAYS.search(call.name) for call in one.calls):
+            if any(not _SAYS.search(call.name) or _FAILS.search(call.text) for call in one.calls):
                 return True
             if one.assigns:
                 return True
