@@ -30,6 +30,7 @@ _SIZE = re.compile(
 )
 _NO_SIZE = re.compile(r"\bdim3\b|Tensor\b|\bstring\b|_t\s*\*|\bbool\b")
 _STRIDE = re.compile(r"(?:\.|->)\s*(?:stride|strides|sym_stride|sym_strides)\s*\(")
+_OPTIONAL = re.compile(r"(?:\w+::)*optional\s*<(.*)>", re.DOTALL)
 _GUARD = re.compile(
     r"(?:Optional)?(?:CUDA|HIP|Device|Stream|HIPMasquerading|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z|\w*Guard\Z"
 )
@@ -106,14 +107,26 @@ def _guards(body: Body) -> list[GuardFact]:
     out: dict[tuple, GuardFact] = {}
     for local in body.facts.locals:
         kind = re.sub(r"\b(?:const|static|auto|constexpr)\b", "", local.type).strip()
+        of, at = _value(body, local) if local.value else None, local.start
+        held = _OPTIONAL.fullmatch(kind)
+        if held and not local.value:
+            # `optional<Guard> guard; guard.emplace(device);`: it is one from there on.
+            made = next((call for call in body.facts.calls if _makes(body, call, local.name)), None)
+            if made is None:
+                continue
+            kind, at = held[1].strip(), made.start
+            of = ", ".join(body.written(span) for span in made.arguments) or None
         bare = re.sub(r"<.*", "", kind, flags=re.DOTALL).split("::")[-1].strip()
         if not _GUARD.match(bare) or "lock" in bare.lower():
             continue
-        of = _value(body, local) if local.value else None
-        line = body.use_line(local.start)
-        device = device_words(body, of, local.start)
+        line = body.use_line(at)
+        device = device_words(body, of, at)
         out.setdefault((kind, line), GuardFact(kind, of, line, device, scope_end(body, local)))
     return list(out.values())
+
+
+def _makes(body: Body, call: CallFact, name: str | None) -> bool:
+    return call.simple == "emplace" and call.receiver is not None and body.text(call.receiver) == name
 
 
 def _streams(body: Body) -> list[StreamFact]:

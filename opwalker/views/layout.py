@@ -14,7 +14,7 @@ from opwalker.expand.bodies import Body
 from opwalker.model.body import Span2
 from opwalker.model.reach import LaunchSite
 from opwalker.notation.check_words import listed, said
-from opwalker.notation.cpp_expression import parse_expression, print_expression
+from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, terms
 from opwalker.notation.tensor_expression import asked, stride_of, whole
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.checks import demands_of
@@ -27,7 +27,8 @@ _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data packed_accessor
 class LayoutUse:
     """One thing that a function does with a tensor's strides. ``what`` is ``contiguous``, ``helper`` (a function of the
     project's own, its ``name``) or ``stride`` (checks), ``made`` (contiguous), ``read`` (a stride; ``name`` is what
-    holds it), ``data`` (its pointer is taken). ``dimension`` is a number, an expression, or None for all."""
+    holds it), ``data`` (its pointer is taken), ``elsewhere`` (a function beside the way to the launch asks for
+    something). ``dimension`` is a number, an expression, or None for all."""
 
     what: str
     line: int
@@ -54,6 +55,14 @@ def layout_uses(
 
     for demand in demands_of(body):
         expr = demand.condition
+        options = terms(expr, "||")
+        for one in options if len(options) > 1 else ():
+            # `!x || x.is_contiguous()`: where the others do not hold.
+            told = asked(one)
+            if told and told[1] in ("is_contiguous", "IsContiguous") and (tensor := of(told[0], demand.offset)):
+                others = tuple(said(negated(other)) for other in options if other is not one)
+                conditions = tuple(t for t in (*under(demand.guards), *others) if t != f"{told[0]} is given")
+                yield tensor, LayoutUse("contiguous", demand.line, under=conditions)
         told = asked(expr)
         if told and told[1] in ("is_contiguous", "IsContiguous") and (tensor := of(told[0], demand.offset)):
             conditions = tuple(t for t in under(demand.guards) if t != f"{told[0]} is given")
@@ -154,6 +163,8 @@ def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
         parts.append(_strides(read))
         lines.append(read[0].line)
     if not parts:
+        if any(u.what == "elsewhere" for u in uses):
+            return None
         data = next((u for u in uses if u.what == "data"), None)
         return ("neither contiguity nor a stride is asked for", data.line) if data is not None else None
     return "; ".join(parts), lines[0]

@@ -59,8 +59,13 @@ def with_code(
         launches = _launches_of(values, reach)
         for tensor, fact in derived_facts(values, way.host, tensors, launches):
             derived.setdefault(tensor, []).append(fact)
-        if values is way.host or launches:
-            for tensor, use in layout_uses(values, way.host, tensors, launches):
+        beside = values is not way.host and not launches
+        for tensor, use in layout_uses(values, way.host, tensors, launches):
+            if beside:
+                # Whether that function is entered whenever the kernel is launched is not known.
+                if use.what in ("contiguous", "helper", "stride", "made"):
+                    uses.setdefault(tensor, []).append(LayoutUse("elsewhere", 0))
+            else:
                 # A line of another file than the host function's cannot be told without it.
                 here = values.body.path == way.host.body.path
                 uses.setdefault(tensor, []).append(use if here else replace(use, line=0))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from opwalker.model.notes import Note, Statement, Statements, Table, Text
+from opwalker.model.owning import Holding
 from opwalker.model.walk import PythonRef
 from opwalker.views.entries import EntryView
 from opwalker.views.notes.note import note_of
@@ -439,3 +441,14 @@ def test_how_large_a_group_is_where_python_makes_it() -> None:
         "  Python makes it with `x = 16 // pages.element_size()`: so many elements that a group takes 16 bytes, in "
         "`pages.view(8, rows.shape[1] // x, -1, x)`."
     )
+
+
+def test_what_calls_beside_another_implementation_hold_is_not_told() -> None:
+    walk = walk_of(LIBRARY, "mini::store")
+    (chosen,) = walk.implementations
+    other = replace(chosen, key="CPU", builds=("cpu",), host=replace(chosen.host, file="cpu/store.cpp"))
+    held = Holding("memory", "malloc(1)", "make", "cpu/store.cpp", 3)
+    walk = replace(walk, implementations=(chosen, other), ownership=replace(walk.ownership, holdings=(held,)))
+    assert "malloc" not in repr(note_of(walk, "cuda"))
+    own = replace(held, file=chosen.host.file)
+    assert "malloc" in repr(note_of(replace(walk, ownership=replace(walk.ownership, holdings=(own,))), "cuda"))

@@ -235,12 +235,20 @@ KERNEL = "__global__ void k(float* a, int s) {}\n"
             "may be strided: the kernel gets the stride of dimension 1",
         ),
         ("k<<<1, 1>>>(x.data_ptr<float>(), 1);", "neither contiguity nor a stride is asked for"),
+        ("TORCH_CHECK(n > 1 || x.is_contiguous());", "must be contiguous where n is at most 1"),
         ("int d = x.size(0);", None),
     ],
 )
 def test_what_is_asked_of_the_strides(code: str, layout: str | None) -> None:
     found, other = of(code, head=KERNEL)
     assert (found.layout, other.layout) == (layout, None)
+
+
+def test_what_a_function_beside_the_way_asks_for_is_no_absence() -> None:
+    head = KERNEL + "void dense(const at::Tensor& t) { TORCH_CHECK(t.is_contiguous()); }\n"
+    launch = "k<<<1, 1>>>(x.data_ptr<float>(), 1);"
+    assert of(f"dense(x); {launch}", head=head)[0].layout is None
+    assert of(launch, head=head)[0].layout == "neither contiguity nor a stride is asked for"
 
 
 def test_the_line_that_says_so() -> None:

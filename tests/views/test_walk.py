@@ -129,6 +129,16 @@ def test_ends_and_ownership() -> None:
     ]
 
 
+def test_a_guard_that_is_made_in_an_optional_is_one() -> None:
+    files = dict(LIBRARY)
+    path = next(path for path, text in files.items() if "OptionalCUDAGuard" in text)
+    (plain,) = [line for line in files[path].splitlines() if "OptionalCUDAGuard" in line and "(" in line]
+    late = "std::optional<c10::DeviceGuard> g; if (true) { g.emplace(input.device()); }"
+    files[path] = files[path].replace(plain, late)
+    (made,) = walk_of(files, "mini::norm").implementations
+    assert [(g.type, g.of) for g in made.host.guards] == [("c10::DeviceGuard", "input.device()")]
+
+
 def test_a_container_that_is_asked_whether_it_is_empty_takes_no_memory() -> None:
     files = dict(LIBRARY)
     path = next(path for path, text in files.items() if "torch::empty({1}" in text)

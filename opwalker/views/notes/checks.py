@@ -48,7 +48,8 @@ def _check(host: Host, check: CheckFact) -> Statement:
     if check.words:
         return statement("Requires that ", condition(check.words, names), *where, *said, ".", at=at)
     if check.condition == "false":
-        return statement("Fails", *where, *((": ", message(check.message)) if check.message else ()), ".", at=at)
+        said = (": ", message(check.message)) if check.message else ()
+        return statement("Fails wherever control comes to it", *where, *said, ".", at=at)
     if check.message is None and len(list(pieces(check.condition, ","))) > 1:
         # A function of the project's own that checks: what it demands of them, its name alone says.
         return statement("Checks by ", code(f"{check.kind}({check.condition})"), *where, ".", at=at)

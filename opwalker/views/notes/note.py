@@ -7,10 +7,11 @@ stream → ownership and lifetimes → synchronisation points → dispatch, laun
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from opwalker.model.notes import Block, Note, NoteSection, Statements
 from opwalker.model.verify import Confirmation
-from opwalker.model.walk import Implementation, Walk
+from opwalker.model.walk import Implementation, Ownership, Walk
 from opwalker.views.notes.checks import checks_section
 from opwalker.views.notes.choices import dispatch_section
 from opwalker.views.notes.device import kernel_sections
@@ -41,7 +42,7 @@ def note_of(walk: Walk, build: str, confirmed: Sequence[Confirmation] = ()) -> N
         sections.append(checks_section(chosen))
     # What neither launches, copies nor holds anything has nothing to do with what its neighbours hold.
     idle = chosen is not None and not chosen.launches and all(end.kind == "host" for end in chosen.terminals)
-    sections.append(ownership_section(walk.ownership, beside=not idle))
+    sections.append(ownership_section(_own(walk, chosen), beside=not idle))
     sections.append(synchronisation_section(walk))
     if chosen is not None:
         sections.append(dispatch_section(chosen))
@@ -63,6 +64,18 @@ def _chosen(walk: Walk, build: str) -> Implementation | None:
     own = [one for one in walk.implementations if one.builds is None or build in one.builds]
     # The device's own implementation says more than one that only shapes a result.
     return next(iter(sorted(own or walk.implementations, key=lambda one: not one.launches)), None)
+
+
+def _own(walk: Walk, chosen: Implementation | None) -> Ownership:
+    """What a walk holds, without what calls beside another implementation hold."""
+    if chosen is None or chosen.host is None:
+        return walk.ownership
+    foreign = {one.host.file for one in walk.implementations if one.host is not None} - {chosen.host.file}
+    return replace(
+        walk.ownership,
+        holdings=tuple(one for one in walk.ownership.holdings if one.file not in foreign),
+        beside=tuple(one for one in walk.ownership.beside if one.file not in foreign),
+    )
 
 
 def _path(walk: Walk, chosen: Implementation) -> NoteSection:
