@@ -1,7 +1,8 @@
 """A build and its source brought together: the libraries found, read, and set beside what the source says.
 
 In: a session that has the source open, and what names the libraries. Out: ``AuditResult``. What was read of a library
-is kept with the answers about the source, under the library's contents.
+is kept with the answers about the source, under the library's contents and
+what there is to unpack it with.
 """
 
 from __future__ import annotations
@@ -96,9 +97,10 @@ def _read_all(session: Session, files: Sequence[LibraryFile]) -> tuple[list[Libr
 def _read(session: Session, file: LibraryFile, number: int, total: int) -> LibraryFacts:
     from dataclasses import replace
 
+    from opwalker.binary.fatbin import unpackers
     from opwalker.binary.read import read_file
 
-    key = f"library|{file.key}"
+    key = f"library|{file.key}|{unpackers()}"
     known = session.recall(key, LibraryFacts)
     if known is not None:
         return replace(known, path=file.called)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 _MAGIC = 0xBA55ED50
 #: Magic, version, header size, size of all entries.
@@ -21,6 +22,7 @@ _FORMS = {1: "ptx", 2: "elf"}
 _ARCH_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
 _LZ4, _ZSTD = 0x2000, 0x8000
 _ALIGNMENT = 8
+_UNPACKERS = ("compression.zstd", "backports.zstd", "lz4.block")
 #: No module is that large; a header that says so is not believed.
 MAX_UNPACKED = 2 << 30
 
@@ -88,6 +90,18 @@ def _spelt(arch: int, flags: int) -> str:
     return f"{arch // 10}.{arch % 10}{suffix}"
 
 
+def unpackers() -> str:
+    """Which of the packages that unpack device code are there: what is read of a library depends on it."""
+    return " ".join(name for name in _UNPACKERS if _is_there(name))
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
 def unpack_zstd(data: memoryview, size: int) -> bytes:
     """At most ``size`` bytes out of a Zstandard frame. Raises Packed."""
     try:
@@ -96,7 +110,7 @@ def unpack_zstd(data: memoryview, size: int) -> bytes:
         try:
             from backports import zstd
         except ImportError:
-            raise Packed("its code is packed with Zstandard: install opwalker[audit]") from None
+            raise Packed("its code is packed with Zstandard: pip install 'opwalker[audit]'") from None
     try:
         unpacker = zstd.ZstdDecompressor()
         return unpacker.decompress(data, max_length=size)
@@ -108,7 +122,7 @@ def _unpack_lz4(data: memoryview, size: int) -> bytes:
     try:
         from lz4 import block
     except ImportError:
-        raise Packed("its code is packed with LZ4: install opwalker[audit]") from None
+        raise Packed("its code is packed with LZ4: pip install 'opwalker[audit]'") from None
     try:
         return block.decompress(data, uncompressed_size=size)
     except block.LZ4BlockError as error:

@@ -75,7 +75,7 @@ def index(session: Session) -> None:
     session.show(session.ask(lambda flow: flow.build_index))
 
 
-@command("dump", example="opwalker dump facts csrc/cache_kernels.cu --source ./vllm")
+@command("dump", example="opwalker dump facts csrc/libtorch_stable/cache_kernels.cu --source ./vllm")
 def dump(
     session: Session,
     stage: Annotated[str, typer.Argument(metavar="STAGE", help=f"One of {', '.join(STAGES)}.")],

@@ -91,7 +91,8 @@ def open_session(
             "--source",
             "-s",
             metavar="SRC",
-            help="A folder, a .tar.gz, .whl or .zip file, or NAME==VERSION. Default: the repository around here.",
+            help="A folder, a .tar.gz, .whl or .zip file, a git revision, or NAME==VERSION. "
+            "Default: the repository around here.",
         ),
     ] = None,
     build: Annotated[

@@ -131,13 +131,14 @@ def _not_a_source(spec: str) -> InputError:
     """The error for what is neither on disk nor ``NAME==VERSION``, with what was probably meant."""
     meant = None if "/" in spec or os.sep in spec else meant_spec(spec)
     if meant is not None and not meant.endswith("==VERSION"):
-        return InputError(f"no folder or archive {spec!r}", f"for a released package write {meant}")
+        return InputError(f"no folder, archive or git revision {spec!r}", f"for a released package write {meant}")
     near = _near_names(spec)
     if near:
-        return InputError(f"no folder or archive {spec!r}", f"there is {near}")
+        return InputError(f"no folder, archive or git revision {spec!r}", f"there is {near}")
     if meant is not None:
-        return InputError(f"no folder or archive {spec!r}", f"for a released package write {meant}")
-    return InputError(f"no folder or archive {spec!r}", "give a folder, an archive or NAME==VERSION")
+        return InputError(f"no folder, archive or git revision {spec!r}", f"for a released package write {meant}")
+    help = "give a folder, an archive, a git revision or NAME==VERSION"
+    return InputError(f"no folder, archive or git revision {spec!r}", help)
 
 
 def _near_names(spec: str) -> str:

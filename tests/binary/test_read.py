@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opwalker.binary.fatbin import unpackers
 from opwalker.binary.read import read_bytes, read_file
 from opwalker.errors import InputError, OpwalkerError
 from opwalker.model.binary import BuiltOp
@@ -165,9 +166,10 @@ def test_without_the_optional_packages_kernels_are_told_and_their_architectures_
     facts = read(Library(functions={"register": [HALF]}, fatbins=[packed]))
     assert [(kernel.name, kernel.archs) for kernel in facts.kernels] == [("rows::kernel", None)]
     assert [code.arch for code in facts.device_code] == ["8.0", "9.0"]
+    assert unpackers() == ""
     assert [text.partition(": ")[2] for text in facts.cannot_tell] == [
-        "its code is packed with LZ4: install opwalker[audit]",
-        "its code is packed with Zstandard: install opwalker[audit]",
+        "its code is packed with LZ4: pip install 'opwalker[audit]'",
+        "its code is packed with Zstandard: pip install 'opwalker[audit]'",
     ]
 
 

@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from opwalker import pipeline
+from opwalker.binary.read import read_file
 from opwalker.errors import InputError
 from opwalker.model.audit import AuditResult, KernelAudit, OpAudit
 from opwalker.serve.cli import main
@@ -366,3 +367,13 @@ def test_nothing_to_compare_is_bad_input(tmp_path: Path, library: Callable[[Mapp
     options = pipeline.Options(source=str(library(FILES)), cache=tmp_path / "cache", jobs=1)
     with pytest.raises(InputError, match="no shared library lies in"):
         pipeline.audit(options, [str(tmp_path / "library")])
+
+
+def test_a_library_is_read_again_once_its_code_can_be_unpacked(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    audit(_rowkit=BUILT)
+    read: list[str] = []
+    monkeypatch.setattr("opwalker.binary.read.read_file", lambda *words: read.append(words[1]) or read_file(*words))
+    for there, times in (("none", 1), ("none", 1), ("another", 2)):
+        monkeypatch.setattr("opwalker.binary.fatbin.unpackers", lambda there=there: there)
+        audit()
+        assert len(read) == times

@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from opwalker.model.notes import NotesWritten
 from opwalker.model.walk import Argument, Host, Implementation
 from opwalker.serve.render.schema import schema_spans
 from opwalker.serve.render.text import write_text
@@ -62,6 +63,14 @@ def test_a_result_without_a_page_of_its_own_is_shown_by_its_fields() -> None:
         "  name           rowkit",
         "  version        1.4.0",
         "  revision       None",
+    ]
+
+
+def test_what_was_written_names_its_source_and_leaves_out_what_is_empty() -> None:
+    assert text(NotesWritten(samples.SOURCE, "notes", ("index.md",))).splitlines() == [
+        "  source         rowkit 1.4.0",
+        "  folder         notes",
+        "  written        index.md",
     ]
 
 

@@ -28,7 +28,7 @@ A_TORCH = "; ".join(
 @pytest.mark.parametrize(
     ("before", "words", "environment", "said"),
     [
-        (NO_NUMPY, ["--device", "cpu"], {}, "numpy is missing; pip install 'opwalker[verify]'"),
+        (NO_NUMPY, ["--device", "cpu"], {}, "numpy is missing; pip install numpy"),
         (NO_TORCH, [], {}, "torch is missing; pip install 'opwalker[verify]', or --device cpu"),
         (NO_TORCH, ["--build-only"], {}, "torch is missing; pip install 'opwalker[verify]'"),
         (A_TORCH, ["--build-only"], {"PATH": "", "CUDA_HOME": ""}, "nvcc is missing; install the CUDA toolkit"),

@@ -173,11 +173,11 @@ def test_a_link_to_nothing_is_refused(tmp_path: Path, cache: Path) -> None:
         ("tinyops", "for a released package write tinyops==VERSION"),
         ("csrcc", "there is csrc"),
         ("./csrcc", "there is ./csrc"),
-        ("no/such/folder", "give a folder, an archive or NAME==VERSION"),
-        ("tinyops==0.3.*", "give a folder, an archive or NAME==VERSION"),
-        ("", "give a folder, an archive or NAME==VERSION"),
-        ("a\0b", "give a folder, an archive or NAME==VERSION"),
-        ("two\nlines", "give a folder, an archive or NAME==VERSION"),
+        ("no/such/folder", "give a folder, an archive, a git revision or NAME==VERSION"),
+        ("tinyops==0.3.*", "give a folder, an archive, a git revision or NAME==VERSION"),
+        ("", "give a folder, an archive, a git revision or NAME==VERSION"),
+        ("a\0b", "give a folder, an archive, a git revision or NAME==VERSION"),
+        ("two\nlines", "give a folder, an archive, a git revision or NAME==VERSION"),
     ],
 )
 def test_what_is_no_source_is_answered_with_the_right_form(

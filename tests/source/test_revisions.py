@@ -72,7 +72,7 @@ def test_a_commit_is_written_once(repository: Path, tmp_path: Path) -> None:
 
 def test_what_names_no_revision_is_no_source(repository: Path, tmp_path: Path) -> None:
     for spec in ("v2", "--upload-pack=x", "HEAD..v1", "nothing/here"):
-        with pytest.raises(InputError, match="no folder or archive"):
+        with pytest.raises(InputError, match="no folder, archive or git revision"):
             open_source(spec, cache=tmp_path / "cache")
 
 
@@ -98,5 +98,5 @@ def test_a_folder_of_that_name_comes_first(repository: Path, tmp_path: Path) -> 
 
 def test_outside_a_repository_there_is_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="no folder or archive"):
+    with pytest.raises(InputError, match="no folder, archive or git revision"):
         open_source("HEAD", cache=tmp_path / "cache")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from opwalker import pipeline
-from opwalker.model.diff import DiffResult
+from opwalker.model.diff import DiffResult, KernelsDiff, OpsDiff
+from opwalker.model.places import SourceInfo
 from opwalker.serve.render.diff import markdown
 
 BINDINGS = """
@@ -156,3 +157,10 @@ def test_what_is_not_known_is_no_change(tmp_path: Path) -> None:
     options = pipeline.Options(cache=tmp_path / "cache")
     found = pipeline.diff(options, _written(tmp_path / "a", OLD), _written(tmp_path / "b", unknown))
     assert all(one.removed == () for one in found.kernels.instances)
+
+
+def test_two_revisions_of_one_version_are_told_apart() -> None:
+    old, new = (SourceInfo("kit", "1.0", revision * 20) for revision in ("ab", "cd"))
+    text = markdown(DiffResult(old=old, new=new, build="cuda", ops=OpsDiff(), kernels=KernelsDiff()))
+    assert text.startswith("# kit 1.0 abababababab → kit 1.0 cdcdcdcdcdcd\n")
+    assert "Nothing that is compared has changed." in text

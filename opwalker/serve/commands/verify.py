@@ -74,7 +74,9 @@ def verify(
     except ModuleNotFoundError as error:
         if error.name not in ("numpy", "torch"):
             raise
-        raise EnvironmentMissing(f"{error.name} is missing", "pip install 'opwalker[verify]'") from error
+        # By emulation, torch and what else the extra brings are not needed.
+        install = "pip install numpy" if device == "cpu" else "pip install 'opwalker[verify]'"
+        raise EnvironmentMissing(f"{error.name} is missing", install) from error
     session.show(report)
     if plot:
         from opwalker.serve.render.verify_plot import draw

@@ -9,6 +9,7 @@ from opwalker.model.diff import DiffResult, InstancesChanged, LaunchChanged, OpC
 from opwalker.serve.render.page import Page, Row, Section, Spans
 from opwalker.serve.render.words import Reading, count, gaps_section, named, titled
 
+_NO_CHANGE = "nothing that is compared has changed"
 #: Template instances shown of each kernel; the rest is counted.
 SHOWN = 6
 
@@ -28,14 +29,14 @@ _STYLES = {"+": "key", "-": "warn", "~": "", "!": "warn"}
 
 def diff_page(result: DiffResult, reading: Reading) -> Page:
     """What changed, one section a kind of change; a comparison without one says so."""
-    old, new = named(result.old), named(result.new)
+    old, new = _sides(result)
     summary = f"build {result.build} · {count(len(result.breaking), 'breaking change')}"
     title = Section(titled(((f"{old} → {new}", "title"),), ((summary, "warn" if result.breaking else "quiet"),)))
     sections = [
         Section(((heading, "heading"),), rows=tuple(_rows(lines))) for heading, lines in _parts(result) if lines
     ]
     if not sections:
-        sections = [Section((), paragraphs=((("nothing that is compared has changed", ""),),))]
+        sections = [Section((), paragraphs=(((_NO_CHANGE, ""),),))]
     return Page((title, *sections, *gaps_section(result.gaps)))
 
 
@@ -48,8 +49,10 @@ def _rows(lines: Sequence[_Line]) -> Iterator[Row]:
 
 def markdown(result: DiffResult) -> str:
     """The comparison as GitHub-flavoured Markdown, for a release note or a comment on a change."""
-    out = [f"# {named(result.old)} → {named(result.new)}", ""]
+    out = ["# {} → {}".format(*_sides(result)), ""]
     out += [f"Build {result.build}. {count(len(result.breaking), 'breaking change')}.", ""]
+    if not any(lines for _, lines in _parts(result)):
+        out += [f"{_NO_CHANGE.capitalize()}.", ""]
     for heading, lines in _parts(result):
         if not lines:
             continue
@@ -63,6 +66,15 @@ def markdown(result: DiffResult) -> str:
         out += [f"- {gap.kind}: {_escaped(gap.reason)}" for gap in result.gaps]
         out.append("")
     return "\n".join(out)
+
+
+def _sides(result: DiffResult) -> tuple[str, str]:
+    """What the two versions are called; with their revisions where a name and a version are the same for both."""
+    old, new = named(result.old), named(result.new)
+    if old != new:
+        return old, new
+    revisions = [(source.revision or "")[:12] for source in (result.old, result.new)]
+    return f"{old} {revisions[0]}".strip(), f"{new} {revisions[1]}".strip()
 
 
 def _mark(sign: str) -> str:

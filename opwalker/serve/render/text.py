@@ -9,9 +9,10 @@ import dataclasses
 from importlib import import_module
 from typing import TextIO
 
+from opwalker.model.places import SourceInfo
 from opwalker.serve.render import paint
 from opwalker.serve.render.page import ASCII_GUIDES, Group, Guides, Page, Row, Section, lay_out
-from opwalker.serve.render.words import Reading
+from opwalker.serve.render.words import Reading, named
 
 #: The function that makes a result's page, by the name of the result's class; only that one's module is loaded.
 PAGES = {
@@ -43,6 +44,10 @@ def _fields(result: object) -> list[Group]:
     groups = []
     for field in dataclasses.fields(result):
         value = getattr(result, field.name)
+        if field.name == "format" or value == ():
+            continue
+        if isinstance(value, SourceInfo):
+            value = named(value)
         values = value if isinstance(value, (tuple, list)) else (value,)
         rows = tuple(Row((((str(one), ""),),)) for one in values)
         groups.append(Group(field.name.replace("_", " "), rows))

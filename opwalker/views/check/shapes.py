@@ -80,7 +80,9 @@ class OpShapes:
         try:
             shapes = self._kept(kernel, lambda: _contract_shapes(self._kernels, kernel))
         except (ImportError, OpwalkerError) as error:
-            self.missing = f"documented shapes were not compared with the reference kernels' contracts: {error}"
+            absent = isinstance(error, ModuleNotFoundError) and error.name == "numpy"
+            why = "numpy is missing; pip install numpy" if absent else str(error)
+            self.missing = f"documented shapes were not compared with the reference kernels' contracts: {why}"
             return None
         return ReferenceShapes(kernel, shapes)
 
