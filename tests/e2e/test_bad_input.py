@@ -122,7 +122,8 @@ def test_facts_of_a_file_that_is_not_there(ask: Ask, tree: Path) -> None:
 
 @pytest.mark.parametrize("name", ["gone", "gone.tar.gz", "gone==1=0"])
 def test_a_source_that_is_not_there(program: Program, tmp_path: Path, name: str) -> None:
-    refused(program("ops", "--source", tmp_path / name), 3, name, "give a folder, an archive, a git revision or NAME==VERSION")
+    forms = "give a folder, an archive, a git revision or NAME==VERSION"
+    refused(program("ops", "--source", tmp_path / name), 3, name, forms)
 
 
 @pytest.mark.parametrize("files", [{}, {"notes.txt": "no code"}], ids=["empty", "without sources"])
