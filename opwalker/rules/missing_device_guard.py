@@ -99,8 +99,13 @@ void start(int64_t address, int64_t size, at::ScalarType type, cudaStream_t stre
 void start_here(int64_t address, int64_t size, at::ScalarType type) {
   start(address, size, type, at::cuda::getCurrentCUDAStream());
 }
+using address_t = int64_t;
+void start_all(const std::vector<address_t>& addresses, int rank) {
+  start(addresses[rank], 32, at::kFloat, at::cuda::getCurrentCUDAStream());
+}
 PYBIND11_MODULE(kit, m) {
   py::class_<Hub>(m, "Hub").def("clear", &Hub::clear);
+  m.def("start_all", &start_all);
   m.def("start", &start_here);
 }
 extern "C" void pointers(float* x, cudaStream_t stream) { twice_kernel<<<1, 32, 0, stream>>>(x); }
@@ -153,6 +158,8 @@ _NUMBER = re.compile(
 _COPIES = re.compile(r"(?:cuda|hip)(?:Memcpy|Memset)\w*Async\Z")
 #: The current stream of the device that is current, none named.
 _CURRENT = re.compile(r"\bget_?current_?\w*stream\(\)", re.IGNORECASE)
+#: A list of something.
+_NUMBERS = re.compile(r"(?:const\s+)?(?:\w+::)*(?:vector|Array|ArrayRef|span)\s*<\s*([^<>]+?)\s*>\s*&?")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -207,7 +214,7 @@ def _way_in(
     key = (routine.file, routine.line)
     if key not in known:
         known[key] = None
-        if roots_first(tree, routine) and _given_data(routine):
+        if roots_first(tree, routine) and _given_data(tree, routine):
             known[key] = ()
         elif depth < 8:
             for site in tree.callers(routine):
@@ -220,9 +227,13 @@ def _way_in(
     return known[key]
 
 
-def _given_data(routine: Routine) -> bool:
+def _given_data(tree: CheckedTree, routine: Routine) -> bool:
     """Whether a routine is handed anything that lies on a device: with numbers alone, the current one is meant."""
-    return any(not _NUMBER.fullmatch(one.type) for one in routine.parameters)
+    for one in routine.parameters:
+        held = _NUMBERS.fullmatch(one.type)
+        if not _NUMBER.fullmatch(tree.type_of(held[1] if held else one.type, routine)):
+            return True
+    return False
 
 
 def _guarded_call(tree: CheckedTree, site: CallSite) -> bool:
