@@ -20,7 +20,7 @@ from opwalker.facts.cpp_body import read_body
 from opwalker.model.access import AccessFacts
 from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
-from opwalker.model.reach import Origin
+from opwalker.model.reach import KernelRef, Origin
 
 #: Bodies kept in memory: enough for the deepest walk, and a bound for one over all ops of a tree.
 MAX_BODIES = 400
@@ -217,6 +217,8 @@ class Bodies:
         self._preprocessor = preprocessor
         self._device_preprocessor = device_preprocessor or preprocessor
         self._bodies: dict[tuple[str, int, str, bool], Body] = {}
+        #: The kernels that an expression means, by body, frame and span.
+        self.meant: dict[tuple, tuple[KernelRef, ...]] = {}
 
     def of(self, candidate: Candidate, root: str, device: bool = False) -> Body:
         """The body of a function as the unit that begins at ``root`` reads it; ``device`` says that it is device

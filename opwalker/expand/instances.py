@@ -55,6 +55,11 @@ class InstanceReader:
         self._kept: dict[Origin, Origin] = {}
         self._judge = judge
 
+    @property
+    def judges(self) -> bool:
+        """Whether it is said which instances are never launched: that depends on the way to a place."""
+        return self._judge is not None
+
     def _keep(self, origin: Origin) -> Origin:
         return self._kept.setdefault(origin, origin)
 

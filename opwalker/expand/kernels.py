@@ -27,6 +27,8 @@ _SCOPED = re.compile(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
 _MAX_DEPTH = 24
 #: Expressions that are read for one that may mean a kernel.
 _MAX_STEPS = 5000
+#: Expressions whose kernels are kept in memory.
+MAX_MEANT = 20_000
 _NOT_VALUES = frozenset(
     "void const auto return if else constexpr static_cast reinterpret_cast const_cast true false nullptr int bool "
     "float "
@@ -84,6 +86,21 @@ class KernelFinder:
     ) -> tuple[KernelRef, ...]:
         """Every kernel that the expression can mean, in source order. ``passed`` spans the arguments of a launch that
         the expression stands in: they may fix template arguments of a kernel named right there."""
+        if frame.candidate is None or self._instances.judges:
+            return self._found(body, span, frame, passed)
+        # Several ops enter the same function with the same bindings: what an expression means there stays.
+        known = self._bodies.meant
+        origins = tuple(sorted(frame.origins.items(), key=lambda pair: pair[0]))
+        functions = tuple(sorted(frame.functions.items(), key=lambda pair: pair[0]))
+        key = (body.key, frame.key, frame.unbound, origins, functions, span, passed)
+        held = known.get(key)
+        if held is None:
+            if len(known) >= MAX_MEANT:
+                known.clear()
+            held = known[key] = self._found(body, span, frame, passed)
+        return held
+
+    def _found(self, body: Body, span: Span2, frame: Frame, passed: tuple[Span2, ...] | None) -> tuple[KernelRef, ...]:
         out: dict[tuple, KernelRef] = {}
         self._cut, self._steps = False, 0
         self._alive.clear()

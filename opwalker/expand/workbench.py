@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from opwalker.expand.bindings import BindingReader, Bindings
@@ -210,11 +211,18 @@ class Workbench:
         told = self.builds.absent(path)
         if told is not None or not self.builds.archs or self.builds.builds_of(path) is not None:
             return told
-        including = [
-            p for p in self.index.paths if path in self.index.closure(p) and self.builds.builds_of(p) is not None
-        ]
-        reasons = [self.builds.absent(p) for p in sorted(including)]
+        reasons = [self.builds.absent(p) for p in self._including.get(path, ())]
         return reasons[0] if reasons and all(reasons) else None
+
+    @cached_property
+    def _including(self) -> dict[str, list[str]]:
+        """By file, those that a build compiles and that include it."""
+        out: dict[str, list[str]] = {}
+        for compiled in sorted(self.index.paths):
+            if self.builds.builds_of(compiled) is not None:
+                for path in self.index.closure(compiled):
+                    out.setdefault(path, []).append(compiled)
+        return out
 
     def builds_at(self, path: str, terms: tuple[str, ...]) -> tuple[str, ...] | None:
         """The kinds of build that read a place: those of its file for which its condition is not false."""

@@ -434,3 +434,28 @@ def test_a_function_that_returns_what_a_variable_holds(held: str, wanted: list[s
     )
     found = follow(tree({"a.cu": text}), "a.cu", "h")
     assert [k.name for s in found.launches for k in s.kernels] == wanted
+
+
+def test_what_a_launch_means_is_worked_out_once_for_all_that_enter_its_function(monkeypatch) -> None:
+    from opwalker.expand.instances import InstanceReader
+
+    asked: list[str] = []
+    read = InstanceReader.of
+
+    def noted(self, candidate, *rest):
+        asked.append(candidate.function.name)
+        return read(self, candidate, *rest)
+
+    monkeypatch.setattr(InstanceReader, "of", noted)
+    text = (
+        "template <typename T, int N> __global__ void kn(T* a) {}\n"
+        "template <int N> void go(float* a) { kn<float, N><<<1, 1>>>(a); }\n"
+        "void both(float* a) { go<1>(a); }\n"
+        "void h(float* a) { both(a); }\nvoid g(float* a) { both(a); go<2>(a); }\n"
+    )
+    bench = tree({"a.cu": text})
+    made = {
+        name: [k.instances for s in follow(bench, "a.cu", name).launches for k in s.kernels] for name in ("h", "g", "h")
+    }
+    assert made == {"h": [("float, 1",)], "g": [("float, 1",), ("float, 2",)]}
+    assert asked == ["kn", "kn"]
