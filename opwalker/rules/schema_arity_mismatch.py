@@ -65,9 +65,9 @@ def _unmatched(names: Sequence[str], found: Sequence[Signature]) -> str:
     theirs = [name for _, name in found[0].parameters]
     missing = [name for name in names if name not in theirs]
     extra = [name for name in theirs if name not in names]
-    if len(missing) == len(names) - len(theirs) and not extra:
+    if not extra:
         return f": no parameter for {', '.join(missing)}"
-    if len(extra) == len(theirs) - len(names) and not missing:
+    if not missing:
         return f": no argument for {', '.join(extra)}"
     return ""
 
