@@ -31,6 +31,7 @@ _SIZE = re.compile(
 _NO_SIZE = re.compile(r"\bdim3\b|Tensor\b|\bstring\b|_t\s*\*|\bbool\b")
 _STRIDE = re.compile(r"(?:\.|->)\s*(?:stride|strides|sym_stride|sym_strides)\s*\(")
 _OPTIONAL = re.compile(r"(?:\w+::)*optional\s*<(.*)>", re.DOTALL)
+_ACCESSOR = re.compile(r"Accessor\w*\s*<|_accessor\w*\s*<")
 _GUARD = re.compile(
     r"(?:Optional)?(?:CUDA|HIP|Device|Stream|HIPMasquerading|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z|\w*Guard\Z"
 )
@@ -90,8 +91,8 @@ def _sizes(body: Body, pattern: re.Pattern[str], unless: re.Pattern[str] | None)
         if not pattern.search(meant) or (unless is not None and unless.search(meant) and not _SIZE.search(meant)):
             continue
         value = _value(body, local)
-        if _MADE.match(value):
-            continue  # a tensor that is made with these sizes is none itself
+        if _MADE.match(value) or _ACCESSOR.search(f"{local.type} {value.split('(', 1)[0]}"):
+            continue  # a tensor, or a view of one, that is made with these sizes is none itself
         line = body.use_line(local.start)
         kind = local.type.replace("static ", "").strip()
         out.setdefault((local.name, line), SizeFact(local.name, value, kind, bool(_NARROW.match(kind)), line))

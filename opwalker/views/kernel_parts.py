@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.value_reader import ValueReader
@@ -77,7 +78,7 @@ def vectors_of(values: KernelValues) -> tuple[VectorFact, ...]:
         kind = " ".join(_QUALIFIER.sub(" ", match.group(1)).split())
         if _is_register(body, full, match.end()):
             continue
-        size = values.types.size(kind, values.reader)
+        size = values.types.size(_meant_there(full, kind, match.start()), values.reader)
         if kind in ("void", "char", "unsigned char", "uint8_t", "int8_t") or (size is None and not _is_wide(kind)):
             continue
         if size is not None and size.constant is not None and size.constant < 4:
@@ -86,6 +87,16 @@ def vectors_of(values: KernelValues) -> tuple[VectorFact, ...]:
         constant = size.constant if size is not None else None
         out[VectorFact(kind, body.use_line(match.start()), text, constant)] = None
     return tuple(out)
+
+
+def _meant_there(text: str, kind: str, at: int) -> str:
+    """What an alias that several blocks of a body make stands for at a place; any other type as it is."""
+    made = list(re.finditer(rf"\busing\s+{re.escape(kind)}\s*=\s*([^;]+);", text)) if kind.isidentifier() else []
+    for one in reversed(made if len(made) > 1 else ()):
+        depths = accumulate((char == "{") - (char == "}") for char in text[one.end() : at])
+        if one.end() <= at and min(depths, default=0) >= 0:
+            return one[1].strip()
+    return kind
 
 
 def _is_register(body: Body, text: str, at: int) -> bool:

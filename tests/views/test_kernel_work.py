@@ -165,6 +165,17 @@ def test_wide_accesses_say_how_wide() -> None:
     ]
 
 
+def test_an_alias_that_each_block_makes_is_that_of_its_block() -> None:
+    before = "template <typename E, int N> struct alignas(16) Pack { E of[N]; };\n"
+    body = """if constexpr (sizeof(T) == 4) {
+      using Vec = Pack<float, 4>; auto* a = reinterpret_cast<Vec*>(out);
+    } else {
+      using Vec = Pack<short, 4>; { using Vec = Pack<double, 2>; } auto* b = reinterpret_cast<Vec*>(out);
+    }"""
+    found = kernel("T* out", body, before)
+    assert [(v.type, v.bytes) for v in found.vectors] == [("Vec", 16), ("Vec", 8)]
+
+
 REDUCES = """
 __device__ float warp_sum(float v) {
   for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o);

@@ -129,6 +129,16 @@ def test_ends_and_ownership() -> None:
     ]
 
 
+def test_a_view_that_is_made_with_sizes_is_no_size() -> None:
+    files = dict(LIBRARY)
+    path = next(path for path, text in files.items() if "auto scratch = torch::empty" in text)
+    view = "auto seen = lib::Accessor<float, 2>(input.data_ptr<float>(), input.sizes().data(), input.strides().data());"
+    files[path] = files[path].replace("auto scratch =", f"{view} auto deep = input.size(0); auto scratch =")
+    (made,) = walk_of(files, "mini::norm").implementations
+    names = [one.name for one in (*made.host.sizes, *made.host.strides)]
+    assert "deep" in names and "seen" not in names
+
+
 def test_a_guard_that_is_made_in_an_optional_is_one() -> None:
     files = dict(LIBRARY)
     path = next(path for path, text in files.items() if "OptionalCUDAGuard" in text)
