@@ -150,7 +150,7 @@ from opwalker.rules._guards import sets_device
 from opwalker.rules._launches import Point, Site, locals_of_point, points, roots_first, sites
 
 _NUMBER = re.compile(
-    r"(?:const\s+)?(?:std::)?(?:bool|char|short|int|long|unsigned|float|double|size_t|u?int(?:8|16|32|64)_t|string|"
+    r"(?:const\s+)?(?:std::)?(?:signed|bool|char|short|int|long|unsigned|float|double|size_t|u?int(?:8|16|32|64)_t|string|"
     r"DLDataType|(?:\w+::)*(?:ScalarType|dtype|Dtype|DataType)|\s)+"
     r"(?:const)?\s*&?"
 )
@@ -231,7 +231,8 @@ def _given_data(tree: CheckedTree, routine: Routine) -> bool:
     """Whether a routine is handed anything that lies on a device: with numbers alone, the current one is meant."""
     for one in routine.parameters:
         held = _NUMBERS.fullmatch(one.type)
-        if not _NUMBER.fullmatch(tree.type_of(held[1] if held else one.type, routine)):
+        kind = held[1] if held else one.type
+        if not _NUMBER.fullmatch(kind) and not _NUMBER.fullmatch(tree.type_of(kind, routine)):
             return True
     return False
 
