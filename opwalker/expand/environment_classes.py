@@ -152,10 +152,26 @@ class ClassReading:
                 bound = {p.name: t for p, t in zip(parameters, given, strict=False)}
             if primary is None or (not primary[1].body_end and made.body_end):
                 primary = path, made, bound
+            elif made.body_end and made.scope == primary[1].scope:
+                self._told_apart(primary[0], primary[1], path, made)
         if fitting:
             best = max(fitting, key=lambda item: item[0])
+            if primary is not None and primary[1].body_end:
+                self._told_apart(best[1], best[2], primary[0], primary[1])
             return best[1], best[2], best[3]
         return primary
+
+    def _told_apart(self, path: str, made: ClassDef, other_path: str, other: ClassDef) -> None:
+        """Raises Unknown where it is not known whether the build reads one definition of a class, or another."""
+        terms = self.tools.index.facts(path).conditions[made.condition]
+        # Of what differs between passes over one unit, one pass reads the one, and another the other.
+        if (
+            terms
+            and not any("__CUDA_ARCH" in term for term in terms)
+            and self.tools.resolver.holds(path, terms, made.offset) is None
+        ):
+            places = f"{path}:{made.line} and {other_path}:{other.line}"
+            raise Unknown(f"`{made.name}` is declared in two ways ({places})")
 
     def standing_in(self, place: Place):
         """The environment inside a class."""
