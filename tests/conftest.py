@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from opwalker.errors import EnvironmentMissing
 from opwalker.source.cache import cache_root
@@ -15,6 +16,10 @@ from opwalker.source.opened import open_source
 from tests.not_run import NotRun, pytest_runtest_makereport, pytest_terminal_summary
 
 __all__ = ["pytest_runtest_makereport", "pytest_terminal_summary"]
+
+# How long an example takes says something of the machine alone: a loaded one must not fail a test.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 CACHE_VARIABLE = "OPWALKER_TEST_CACHE"
 _PAUSES = (2.0, 10.0)

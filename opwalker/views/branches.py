@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opwalker.expand.bodies import Body
-from opwalker.model.body import Block
+from opwalker.expand.owners import lineage
+from opwalker.model.body import Block, LocalFact
 from opwalker.notation.check_words import in_words
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 
@@ -268,6 +269,16 @@ class Branches:
             return not self._body.expanded.origin(block.start)[2]
         origin = self._body.expanded.origin
         return not origin(block.condition[0])[2] and not origin(block.start)[2]
+
+
+def differs(body: Body, held: LocalFact) -> bool:
+    """Whether one use of a macro makes a local of the name several times, with different values, a branch each: what is
+    written behind it is compiled with each of them."""
+    # The name may be the use's own argument; the value is the macro's.
+    if held.value is None or not (use := lineage(body, held.value[0])):
+        return False
+    others = [one for one in body.locals.get(held.name, ()) if one.start != held.start and one.value is not None]
+    return any(body.text(one.value) != body.text(held.value) and lineage(body, one.value[0]) == use for one in others)
 
 
 def needed(guards: Sequence[Guard]) -> list[Guard]:

@@ -18,7 +18,7 @@ from opwalker.model.body import AssignFact, LocalFact, Span2
 from opwalker.model.cpp import Function
 from opwalker.notation.cpp_expression import Expr, changed, parse_expression, print_expression, walk
 from opwalker.notation.cpp_expression import name as named
-from opwalker.views.branches import Branches
+from opwalker.views.branches import Branches, differs
 from opwalker.views.value_facts import NOTHING_KNOWN, Call, Found, Known, is_size, passed_on
 
 #: Expressions larger than this stay names: a reader gains nothing.
@@ -222,7 +222,7 @@ class Values:
         return held[0]
 
     def _initial(self, held: LocalFact, found: Found, steps: int) -> Expr | None:
-        if held.value is None or self._in_loop_head(held):
+        if held.value is None or self._in_loop_head(held) or differs(self.body, held):
             return None
         if self.body.lambda_at(held.value) is not None:
             return None

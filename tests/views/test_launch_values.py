@@ -56,6 +56,17 @@ def test_what_is_not_certain_stays_a_name(code: str) -> None:
     assert launch(code, "void grow(int& b) { b = b * 2; }\n").grid_resolved == "b"
 
 
+def test_a_constant_that_each_branch_of_a_macro_makes_stays_a_name() -> None:
+    head = """#define PICK(n, WIDTH, ...) switch (n) { \\
+  case 64: { constexpr int WIDTH = 64; __VA_ARGS__ break; } \\
+  case 128: { constexpr int WIDTH = 128; __VA_ARGS__ break; } }
+#define ONE(WIDTH, ...) { constexpr int WIDTH = 64; __VA_ARGS__ }
+"""
+    body = "W, { constexpr int threads = W / 2; k<<<n, threads>>>(a); }"
+    assert launch(f"PICK(n, {body})", head).block_resolved == "W / 2"
+    assert launch(f"ONE({body})", head).block_resolved == "32"
+
+
 def test_a_name_that_depends_on_conditions_lists_its_cases() -> None:
     found = launch("int most = fixed() ? 1024 : (n < 256 ? 1024 : 256); int b = std::min(n, most); k<<<n, b>>>(a);")
     assert found.block_resolved == "min(n, most)"
