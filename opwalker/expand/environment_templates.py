@@ -236,8 +236,10 @@ class TemplateReading:
         if inner is not None:
             return inner
         index = self.tools.index
-        for path, alias in self._meant(index.entries(simple, ("alias",), lambda facts: facts.aliases), wanted):
+        aliases = self._meant(index.entries(simple, ("alias",), lambda facts: facts.aliases), wanted)
+        for path, alias in aliases:
             if alias.template is not None and alias.kind == "type":
+                self._decided(path, alias, alias.target, [(p, a, a.target) for p, a in aliases if a.template])
                 return self._alias(path, alias, parts, member)
         found = [
             (path, variable)
