@@ -20,6 +20,7 @@ from opwalker.link.python_values import (
     Choice,
     Const,
     Defined,
+    Dict,
     Func,
     Lambda,
     Outer,
@@ -179,6 +180,9 @@ def _mutated(value: Value) -> Iterator[list[str] | None]:
             yield []
         case Seq(items) if all(isinstance(item, Const) and isinstance(item.value, str) for item in items):
             yield [str(item.value) for item in items if isinstance(item, Const)]
+        case Dict(pairs) if all(isinstance(key, Const) and isinstance(key.value, str) for key, _ in pairs):
+            # ``mutates_args={}``: a dict is asked for its keys.
+            yield [str(key.value) for key, _ in pairs if isinstance(key, Const)]
         case Choice(values):
             # ``mutates_args or []``: of an empty list and a list that is not known, nothing is known.
             lists = [found for one in values for found in _mutated(one)]

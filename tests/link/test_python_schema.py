@@ -40,6 +40,8 @@ def inferred(signature: str, mutates: str = "()") -> str | None:
     ("signature", "mutates", "schema"),
     [
         ("(x: torch.Tensor, n: int) -> torch.Tensor", "()", "(Tensor x, SymInt n) -> Tensor"),
+        ("(x: Tensor) -> Tensor", "{}", "(Tensor x) -> Tensor"),
+        ("(x: Tensor) -> None", "{'x': 1}", "(Tensor(a0!) x) -> ()"),
         ("(x: Tensor | None, y: Optional[Tensor] = None) -> None", "()", "(Tensor? x, Tensor? y=None) -> ()"),
         (
             "(n: int, x: Tensor, y: List[Tensor]) -> None",
