@@ -33,6 +33,9 @@ T = TypeVar("T")
 #: the other; reading one of them takes a dozen calls here, and Python's default of 1,000 is less than the bounds allow.
 STACK = 10_000
 
+#: Files too large to read that an answer names.
+_SAID = 3
+
 #: Stands for the contents of all files but Python's, of which those count that say how something is built.
 NATIVE = ("py_builds",)
 
@@ -119,6 +122,8 @@ class Session:
         self.store = Store.open(self.root, cache / "facts", self.say)
         told = (lambda stage, done, total: progress(done, total, stage)) if progress else None
         self.report = index(self.root, self.store, jobs=options.jobs, progress=told)
+        for path, problem in [one for one in self.report.problems if one[1].kind == "too-large"][:_SAID]:
+            self.say(f"{path} was not read: {problem.message}")
         self._states: dict[tuple[str, ...], str] = {}
         self._python_read = False
         self.producers = registry.producers(registry.REGISTRY)
