@@ -452,3 +452,13 @@ def test_what_calls_beside_another_implementation_hold_is_not_told() -> None:
     assert "malloc" not in repr(note_of(walk, "cuda"))
     own = replace(held, file=chosen.host.file)
     assert "malloc" in repr(note_of(replace(walk, ownership=replace(walk.ownership, holdings=(own,))), "cuda"))
+
+
+@pytest.mark.parametrize(
+    ("wait", "word"), [("cudaGridDependencySynchronize();", "2 synchronising calls"), ("", "1 barrier")]
+)
+def test_a_wait_for_another_grid_is_no_barrier(wait: str, word: str) -> None:
+    body = f"__global__ void k(float* a) {{ {wait} a[threadIdx.x] = 1.f; __syncthreads(); }}\n"
+    walk = EntryView(tree({"k.cu": body + "void go(float* a) { k<<<1, 32>>>(a); }\n"}), SOURCE).walk("go")
+    told = section(note_of(walk, "cuda"), "kernel-1")
+    assert any(one.startswith(f"{word}, told under") for one in told), told
