@@ -194,6 +194,8 @@ def _against(
     open_ended = any(dim in _ELLIPSIS or dim.endswith("...") for dim in dims)
     wrong: list[Contradiction] = []
     same = miscounted = False
+    told: set[int] = set()
+    other: set[int] = set()
 
     def say(fact: DerivedFact, derived: str, reason: str) -> None:
         wrong.append(Contradiction(source.text, source.span, derived, reason, fact.file, fact.line))
@@ -216,6 +218,7 @@ def _against(
         said_here = _normal(fact.text)
         if documented == said_here:
             same = True
+            told.add(place)
         elif documented.isdigit() and said_here.isdigit():
             say(fact, derived, f"dimension {fact.dimension} is documented as {dims[place]}")
         elif fact.how == "named" and documented.isidentifier():
@@ -223,7 +226,9 @@ def _against(
             if len(others) == 1 and not open_ended:
                 reason = f"{fact.text} is documented as dimension {others[0]}, and dimension {place} as {dims[place]}"
                 say(fact, derived, reason)
-    return wrong, same
+        elif fact.how == "checked" and documented.isidentifier() and said_here.isidentifier():
+            other.add(place)  # a demand of another name: what is documented may be the same or not
+    return wrong, same and other <= told
 
 
 def _place(dims: tuple[str, ...], dimension: int, open_ended: bool) -> int | None:

@@ -115,7 +115,9 @@ def _tested(body: Body, entry: Expansion, blocks: list[Block]) -> str | None:
             continue
         if any(_contains(text, plain) for text in flat):
             found.append(plain)
-    return ", ".join(dict.fromkeys(found)) or None
+    # Commas of the body part macro arguments as well: a number among them is no value of run time.
+    values = [one for one in found if not re.fullmatch(r"[\d.]+\w*|true|false", one)]
+    return ", ".join(dict.fromkeys(values or found)) or None
 
 
 def _contains(text: str, piece: str) -> bool:

@@ -20,6 +20,8 @@ from opwalker.model.walk import (
     SizeFact,
     StreamFact,
 )
+from opwalker.notation.cpp_expression import Expr, parse_expression
+from opwalker.notation.tensor_expression import whole
 from opwalker.views.checks import checks_of
 from opwalker.views.devices import device_words, stream_words
 from opwalker.views.lifetimes import scope_end
@@ -43,6 +45,8 @@ _STREAM_TYPE = re.compile(r"(?:const\s+)?(?:cuda|hip)Stream_t(?:\s+const)?\Z")
 _NARROW = re.compile(
     r"(?:const\s+)?(?:unsigned(?:\s+int)?|int|int32_t|uint32_t|short|unsigned short|int16_t|uint16_t)(?:\s+const)?\Z"
 )
+#: Operators that give a truth value.
+_TRUTH = frozenset("== != < <= > >= && ||".split())
 _CONTIGUOUS = re.compile(r"(?:contiguous|is_contiguous)\Z")
 
 
@@ -95,8 +99,17 @@ def _sizes(body: Body, pattern: re.Pattern[str], unless: re.Pattern[str] | None)
             continue  # a tensor, or a view of one, that is made with these sizes is none itself
         line = body.use_line(local.start)
         kind = local.type.replace("static ", "").strip()
-        out.setdefault((local.name, line), SizeFact(local.name, value, kind, bool(_NARROW.match(kind)), line))
+        narrowed = bool(_NARROW.match(kind)) and _is_wide(parse_expression(value))
+        out.setdefault((local.name, line), SizeFact(local.name, value, kind, narrowed, line))
     return list(out.values())
+
+
+def _is_wide(value: Expr) -> bool:
+    """Whether a value read from a tensor may take 64 bits: not where the tensor only decides between numbers, or is
+    compared."""
+    if value.kind == "ternary":
+        return any(_is_wide(one) for one in value.parts[1:])
+    return whole(value) is None and not (value.kind == "binary" and value.text in _TRUTH)
 
 
 def _value(body: Body, local: LocalFact) -> str:

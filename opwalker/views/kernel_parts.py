@@ -12,9 +12,13 @@ from itertools import accumulate
 from opwalker.expand.bodies import Body
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, shown
+from opwalker.model.body import CallFact
 from opwalker.model.kernel import DeviceCall, ReductionFact, SharedFact, VectorFact
 from opwalker.model.places import Span
+from opwalker.notation.cpp_expression import parse_expression
 from opwalker.notation.polynomial import poly
+from opwalker.notation.tensor_expression import whole
+from opwalker.views.branches import Branches
 from opwalker.views.device_functions import Reading
 from opwalker.views.kernel_values import KernelValues
 
@@ -171,22 +175,62 @@ def reduces(reading: Reading) -> tuple[str, str] | None:
     bodies = list(reading.all())
     if len(bodies) > _FEW or sum(len(one.body.expanded.text) for one in bodies) > _SHORT:
         return None  # more than a reduction
-    shuffles = any(_SHUFFLE.match(c.simple) for one in bodies for c in one.body.facts.calls) or any(
-        i.what in ("warp shuffle", "warp reduction") for one in bodies for a in one.assembly for i in a.instructions
-    )
-    if not shuffles:
+    if not _shuffles(bodies) and not _exchanges_by_assembly(bodies):
         return None
     barrier = any(e.kind == "barrier" for one in bodies for e in one.events)
     shared = any("__shared__" in f.type for one in bodies for f in one.body.facts.locals) or _passes_shared(reading)
     joined = _joins(bodies)
     if joined is None:
         return None
+    single = _single(bodies)
+    if single is not None:
+        lanes, condition = single
+        where = f", where `{condition}`" if condition else ""
+        return f"group of {lanes} lanes", f"shuffles ({_around(bodies) or joined}){where}"
     if barrier:
         return (
             "block",
             f"shuffles, shared memory and a barrier ({joined})" if shared else f"shuffles and a barrier ({joined})",
         )
     return "warp", f"shuffles ({joined})"
+
+
+def _shuffles(readings: list[Reading]) -> list[tuple[Body, CallFact]]:
+    return [(one.body, call) for one in readings for call in one.body.facts.calls if _SHUFFLE.match(call.simple)]
+
+
+def _exchanges_by_assembly(readings: list[Reading]) -> bool:
+    return any(
+        i.what in ("warp shuffle", "warp reduction") for one in readings for a in one.assembly for i in a.instructions
+    )
+
+
+def _single(readings: list[Reading]) -> tuple[int, str | None] | None:
+    """How many lanes one exchange with a lane that a number gives joins, and what it is compiled under: a single
+    shuffle, in no loop. None for anything else, as for a shuffle by steps."""
+    found = _shuffles(readings)
+    if len(found) != 1 or _exchanges_by_assembly(readings):
+        return None
+    body, call = found[0]
+    apart = whole(parse_expression(body.text(call.arguments[2]))) if len(call.arguments) > 2 else None
+    if not call.simple.endswith("_xor_sync") or apart is None or apart.bit_count() != 1:
+        return None
+    around = [body.facts.blocks[number] for number in Branches(body).chain(call.block)]
+    if any(block.kind == "loop" for block in around):
+        return None
+    tested = [block.condition for block in around if block.kind == "if constexpr" and block.condition]
+    return 2, " && ".join(body.text(span).strip("() \n") for span in tested) or None
+
+
+def _around(readings: list[Reading]) -> str | None:
+    """The join of the calls that a shuffle's value is an argument of, where each stands in one."""
+    names: dict[str | None, None] = {}
+    for body, call in _shuffles(readings):
+        spans = [c for c in body.facts.calls if any(a <= call.start < b for a, b in c.arguments)]
+        inner = min(spans, key=lambda c: c.end - c.start, default=None)
+        name = inner.simple.lower() if inner else ""
+        names["max" if "max" in name else "min" if "min" in name else None] = None
+    return " and ".join(str(name) for name in names) if names and None not in names else None
 
 
 def _passes_shared(reading: Reading) -> bool:

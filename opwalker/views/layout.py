@@ -14,7 +14,7 @@ from opwalker.expand.bodies import Body
 from opwalker.model.body import Span2
 from opwalker.model.reach import LaunchSite
 from opwalker.notation.check_words import listed, said
-from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, terms
+from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, terms, walk
 from opwalker.notation.tensor_expression import asked, stride_of, whole
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.checks import demands_of
@@ -27,8 +27,8 @@ _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data packed_accessor
 class LayoutUse:
     """One thing that a function does with a tensor's strides. ``what`` is ``contiguous``, ``helper`` (a function of the
     project's own, its ``name``) or ``stride`` (checks), ``made`` (contiguous), ``read`` (a stride; ``name`` is what
-    holds it), ``data`` (its pointer is taken), ``elsewhere`` (a function beside the way to the launch asks for
-    something). ``dimension`` is a number, an expression, or None for all."""
+    holds it), ``data`` (its pointer is taken), ``elsewhere`` (a check that has no words here, or a function beside the
+    way to the launch, asks for something). ``dimension`` is a number, an expression, or None for all."""
 
     what: str
     line: int
@@ -77,6 +77,11 @@ def layout_uses(
                 found = stride_of(left)
                 if found and whole(right) == 1 and (tensor := of(found[0], demand.offset)):
                     yield tensor, LayoutUse("stride", demand.line, found[1])
+        for one in walk(expr):
+            # Whatever else a check asks of a stride stands with the checks; that nothing is asked is not true then.
+            found = stride_of(one)
+            if found and (tensor := of(found[0], demand.offset)):
+                yield tensor, LayoutUse("elsewhere", demand.line, found[1])
     passed = _passed_names(body, launches)
     for call in body.facts.calls:
         if call.simple == "contiguous" and (call.receiver is not None or len(call.arguments) == 1):

@@ -63,7 +63,7 @@ def with_code(
         for tensor, use in layout_uses(values, way.host, tensors, launches):
             if beside:
                 # Whether that function is entered whenever the kernel is launched is not known.
-                if use.what in ("contiguous", "helper", "stride", "made"):
+                if use.what in ("contiguous", "helper", "stride", "made", "elsewhere"):
                     uses.setdefault(tensor, []).append(LayoutUse("elsewhere", 0))
             else:
                 # A line of another file than the host function's cannot be told without it.

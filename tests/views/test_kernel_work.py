@@ -204,6 +204,35 @@ def test_reductions_are_known_by_what_they_do() -> None:
     ]
 
 
+PAIRED = """template <int LANES>
+__device__ float pair(float v, bool small) {{
+  float other = small ? min(v, 2.f) : v;
+  {exchange}
+  return v + other;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("exchange", "said"),
+    [
+        ("v = fmaxf(__shfl_xor_sync(~0u, v, 1), v);", ("group of 2 lanes", "pair: shuffles (max)")),
+        (
+            "if constexpr (LANES == 2) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 8)); }",
+            ("group of 2 lanes", "pair: shuffles (max), where `LANES == 2`"),
+        ),
+        ("v = fmaxf(v, __shfl_xor_sync(~0u, v, LANES));", ("warp", "pair: shuffles (max and min)")),
+        (
+            "for (int n = 0; n < 2; ++n) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 1)); }",
+            ("warp", "pair: shuffles (max and min)"),
+        ),
+    ],
+)
+def test_one_exchange_joins_two_lanes(exchange: str, said: tuple[str, str]) -> None:
+    found = kernel("float* out", "out[0] = pair<2>(out[1], true);", PAIRED.replace("{exchange}", exchange))
+    assert [(r.over, r.how) for r in found.reductions] == [said]
+
+
 def test_assembly_of_the_functions_called_is_decoded() -> None:
     load = 'asm("ld.acquire.gpu.b32 %0, [%1];" : "=r"(v) : "l"(p));'
     before = f"static __device__ int get(int* p) {{ int v; {load} return v; }}\n"

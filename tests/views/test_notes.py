@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from opwalker.model.notes import Note, Statement, Statements, Table, Text
+from opwalker.model.notes import Diagram, Note, Statement, Statements, Table, Text
 from opwalker.model.owning import Holding
 from opwalker.model.walk import PythonRef
 from opwalker.views.entries import EntryView
@@ -462,3 +462,77 @@ def test_a_wait_for_another_grid_is_no_barrier(wait: str, word: str) -> None:
     walk = EntryView(tree({"k.cu": body + "void go(float* a) { k<<<1, 32>>>(a); }\n"}), SOURCE).walk("go")
     told = section(note_of(walk, "cuda"), "kernel-1")
     assert any(one.startswith(f"{word}, told under") for one in told), told
+
+
+PAGED = """
+#define BY_WIDTH(N, ...) \\
+  if (N == 4) { constexpr int W = 4; __VA_ARGS__(); } else { constexpr int W = 2; __VA_ARGS__(); }
+#define BY_KIND(K, ...) \\
+  if (K) { constexpr bool B = true; __VA_ARGS__(); } else { constexpr bool B = false; __VA_ARGS__(); }
+template <int W>
+__global__ void put_kernel(float* out, int64_t page, int64_t head, int heads, int width) {
+  float* to = out + blockIdx.x * page;
+  if (head == width) {
+    for (int i = threadIdx.x; i < heads * width; i += blockDim.x) to[i] = W;
+  } else {
+    for (int h = 0; h < heads; ++h) {
+      for (int i = threadIdx.x; i < width; i += blockDim.x) to[h * head + i] = W;
+    }
+  }
+}
+template <bool B>
+__global__ void pack_kernel(float* out) {}
+void pack(torch::Tensor& out, bool kind) {
+  BY_KIND(kind, [&] { pack_kernel<B><<<1, 32>>>(out.data_ptr<float>()); });
+}
+void put(torch::Tensor& out,  // [pages, heads, width]
+         bool packed, bool kind) {
+  if (packed) {
+    pack(out, kind);
+    return;
+  }
+  int heads = out.size(1);
+  int width = out.size(2);
+  BY_WIDTH(width, [&] {
+    put_kernel<W><<<out.size(0), 32>>>(out.data_ptr<float>(), out.stride(0), out.stride(1), heads, width);
+  });
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def paged() -> Note:
+    bound = """TORCH_LIBRARY(mini, ops) {
+  ops.def("put(Tensor! out, bool packed, bool kind) -> ()");
+  ops.impl("put", torch::kCUDA, &put);
+}
+"""
+    return note_of(walk_of({"csrc/put.cu": PAGED, "csrc/bindings.cpp": bound}, "mini::put"), "cuda")
+
+
+def test_a_dispatch_leads_only_to_the_launches_in_it(paged: Note) -> None:
+    (path,) = [one for one in paged.sections if one.id == "path"]
+    (drawn,) = [block for block in path.blocks if isinstance(block, Diagram)]
+    labels = {node.id: node.label for node in drawn.nodes}
+    assert {(labels[edge.start], labels[edge.end]) for edge in drawn.edges} == {
+        ("mini::put", "put"),
+        ("put", "pack"),
+        ("pack", "BY_KIND on kind"),
+        ("BY_KIND on kind", "pack_kernel"),
+        ("put", "BY_WIDTH on width"),
+        ("BY_WIDTH on width", "put_kernel"),
+    }
+
+
+def test_what_one_access_requires_is_not_asked_of_the_others(paged: Note) -> None:
+    said = [text for one in paged.sections if one.id.startswith("kernel-") for text in section(paged, one.id)]
+    assert [text for text in said if "equires" in text] == [
+        "    This access requires that `out` is contiguous from `heads` on.",
+        "    This access requires that `out` is contiguous from `width` on.",
+    ]
+
+
+def test_a_call_stands_where_it_is_made_and_not_where_its_function_begins() -> None:
+    wrapper = PythonRef("mini/ops.py", 3, "store", "torch.ops.mini.store", 0, 7)
+    found = note_of(replace(walk_of(LIBRARY, "mini::store"), python=(wrapper,)), "cuda")
+    assert section(found, "entry") == ["`store` | `torch.ops.mini.store` | `mini/ops.py:7`"]

@@ -160,6 +160,10 @@ def test_sizes_that_a_called_function_reads_are_the_hosts() -> None:
         ("TORCH_CHECK(x.dim() == 2);", "[rows, width]", True),
         ("TORCH_CHECK(x.dim() == 3);", "[rows] or [a_b, rows, width]", True),
         ("", "[rows, width]", None),
+        # what is demanded by another name is not known to be what is documented
+        ("TORCH_CHECK(x.dim() == 2); int rows = x.size(0); TORCH_CHECK(x.size(1) == packed);", "[rows, width]", None),
+        ("int width = x.size(1); TORCH_CHECK(x.size(1) == packed);", "[rows, width]", True),
+        ("int rows = x.size(0); TORCH_CHECK(x.size(1) == 2 * packed);", "[rows, width]", True),
     ],
 )
 def test_agreement_with_the_documented_shape(code: str, shape: str, agrees: bool | None) -> None:
@@ -249,6 +253,17 @@ def test_what_a_function_beside_the_way_asks_for_is_no_absence() -> None:
     launch = "k<<<1, 1>>>(x.data_ptr<float>(), 1);"
     assert of(f"dense(x); {launch}", head=head)[0].layout is None
     assert of(launch, head=head)[0].layout == "neither contiguity nor a stride is asked for"
+
+
+@pytest.mark.parametrize(
+    "check",
+    ["x.stride(0) == y.stride(0)", "y.stride(0) == x.stride(0)", "x.stride(0) % 8 == 0", "n == 1 || x.stride(0) > n"],
+)
+def test_a_stride_that_a_check_compares_is_asked_for(check: str) -> None:
+    launch = "k<<<1, 1>>>(x.data_ptr<float>(), 1);"
+    assert of(f"TORCH_CHECK({check}); {launch}", head=KERNEL)[0].layout is None
+    head = KERNEL + f"void same(const at::Tensor& x, const at::Tensor& y, int n) {{ TORCH_CHECK({check}); }}\n"
+    assert of(f"same(x, y, n); {launch}", head=head)[0].layout is None
 
 
 def test_the_line_that_says_so() -> None:

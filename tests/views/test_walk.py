@@ -139,6 +139,22 @@ def test_a_view_that_is_made_with_sizes_is_no_size() -> None:
     assert "deep" in names and "seen" not in names
 
 
+@pytest.mark.parametrize(
+    ("value", "narrowed"),
+    [
+        ("x.numel()", True),
+        ("x.defined() ? x.numel() / 2 : 0", True),
+        ("(x.numel() > 1) ? 1 : 0", False),
+        ("x.numel() > 1 ? -1 : 1", False),
+        ("x.size(0) == 4", False),
+    ],
+)
+def test_only_a_value_of_64_bits_is_narrowed(value: str, narrowed: bool) -> None:
+    text = f"void f(torch::Tensor& x) {{ int held = {value}; }}\n"
+    made = implementation(text + 'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n', "ns::f")
+    assert [(one.name, one.narrowed) for one in made.host.sizes] == [("held", narrowed)]
+
+
 def test_a_guard_that_is_made_in_an_optional_is_one() -> None:
     files = dict(LIBRARY)
     path = next(path for path, text in files.items() if "OptionalCUDAGuard" in text)
@@ -264,6 +280,13 @@ TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
             "x",
             "T, N",
             ("float, 1", "half, 2"),
+        ),
+        (
+            "#define D(E, C, ...) if (E) { const int C = 1; __VA_ARGS__(); } else { const int C = 2; __VA_ARGS__(); }",
+            "D(x == 0, N, [&] { k<int, N><<<1, 2, 0, nullptr>>>(a); })",
+            "x == 0",
+            "N",
+            ("1", "2"),
         ),
     ],
 )

@@ -28,9 +28,10 @@ def address_statements(facts: Iterable[LayoutFact]) -> Iterator[Statement]:
     for fact in facts:
         groups.setdefault((fact.parameter, fact.documented, fact.verdict, fact.reason or ""), []).append(fact)
     for (parameter, documented, verdict, reason), found in groups.items():
-        below = [_access(fact) for fact in found]
-        requires = dict.fromkeys(text for fact in found for text in fact.requires)
-        below += [statement("Requires that ", marked(text, _names(parameter, documented)), ".") for text in requires]
+        # What every access takes is asked of the tensor; else each access says what it takes itself.
+        common = [text for text in found[0].requires if all(text in fact.requires for fact in found)]
+        below = [_access(fact, common) for fact in found]
+        below += [statement("Requires that ", marked(text, _names(parameter, documented)), ".") for text in common]
         why = (": ", marked(reason, [parameter])) if reason else ()
         at = [fact.documented_at for fact in found[:1]]
         yield statement(code(parameter), _VERDICTS[verdict], code(documented), *why, ".", at=at, below=below)
@@ -47,8 +48,9 @@ def _given(text: str, fact: LayoutFact) -> Text:
     return marked(text, _names(fact.parameter, fact.documented))
 
 
-def _access(fact: LayoutFact) -> Statement:
-    """One access: how, where the index is, dimension by dimension, and what that takes for granted."""
+def _access(fact: LayoutFact, common: Sequence[str]) -> Statement:
+    """One access: how, where the index is, dimension by dimension, what that takes for granted, and what it alone
+    requires."""
     how = " and ".join(_ACCESS.get(word, word) for word in fact.access.split(", "))
     inside = (" in ", code(fact.through)) if fact.through else ()
     where = (", where ", code(fact.under)) if fact.under else ()
@@ -56,6 +58,9 @@ def _access(fact: LayoutFact) -> Statement:
     computed = (", at ", code(fact.computed)) if fact.computed else ()
     below = [*_coordinates(fact)]
     below += [statement("Given that ", _given(text, fact), ".") for text in fact.given]
+    own = [text for text in fact.requires if text not in common]
+    names = _names(fact.parameter, fact.documented)
+    below += [statement("This access requires that ", marked(text, names), ".") for text in own]
     return statement(
         f"{how[0].upper()}{how[1:]}", *inside, *where, *computed, *width, ".",
         at=[line(fact.file, fact.line)], below=below,

@@ -51,7 +51,7 @@ def entry_section(walk: Walk) -> NoteSection:
 
 def _caller(ref: PythonRef) -> tuple[Cell, ...]:
     name = code(ref.function) if ref.function else say("at module level")
-    return (Cell(name), Cell(code(ref.callee)) if ref.callee else cell(""), _place(ref.file, ref.line))
+    return (Cell(name), Cell(code(ref.callee)) if ref.callee else cell(""), _place(ref.file, ref.call_line or ref.line))
 
 
 def _place(file: str, number: int) -> Cell:

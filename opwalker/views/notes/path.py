@@ -6,9 +6,11 @@ the way passes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opwalker.model.notes import Diagram, Edge, Node
-from opwalker.model.walk import Implementation, Span, Walk
-from opwalker.views.notes.launches import launch_groups
+from opwalker.model.walk import Dispatch, Implementation, Launch, PathStep, Span, Walk
+from opwalker.views.notes.launches import LaunchGroup, launch_groups
 
 #: Callers shown in a diagram; a note lists them all.
 CALLERS = 3
@@ -48,27 +50,54 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
         if chosen.host.name != subject or walk.op is not None:
             host = drawing.node("host", chosen.host.name, at)
             drawing.edge(start, host, chosen.key or "")
-    before = host
-    for use in chosen.dispatch:
-        label = f"{use.macro} on {use.on}" if use.on else use.macro
-        node = drawing.node("dispatch", label, Span(use.file, use.line, use.line))
-        drawing.edge(before, node)
-        before = node
+    groups = launch_groups(chosen.launches)
     functions = {chosen.host.name if chosen.host else ""}
-    for group in launch_groups(chosen.launches):
-        last = before
-        for step in group.first.path[1:]:
-            if step.function in functions:
-                continue
+    if not groups:
+        _dispatches(drawing, host, chosen.dispatch)
+    for group in groups:
+        on_way = [use for use in chosen.dispatch if _passes(group, use, groups)]
+        steps = [step for step in group.first.path[1:] if step.function not in functions]
+        within = [[use for use in on_way if _function_of(use, group.first.path) == step.function] for step in steps]
+        held = {id(use) for uses in within for use in uses}
+        last = _dispatches(drawing, host, [use for use in on_way if id(use) not in held])
+        for step, uses in zip(steps, within, strict=True):
             node = drawing.node("host", step.function, Span(step.file, step.line, step.line))
             drawing.edge(last, node)
-            last = node
+            last = _dispatches(drawing, node, uses)
         known = f"{len(group.instances)} instances" if len(group.instances) > 1 else ""
         label = known if group.complete else f"{len(group.instances)} known instances"
         drawing.edge(last, drawing.node("kernel", group.first.kernel, group.first.kernel_at), label)
     for end in chosen.terminals:
         drawing.edge(host, drawing.node("end", end.name, Span(end.file, end.line, end.line)), end.kind)
     return Diagram(tuple(drawing.nodes.values()), tuple(drawing.edges), _in_words(subject, chosen))
+
+
+def _dispatches(drawing: _Drawing, before: str, uses: Sequence[Dispatch]) -> str:
+    """The uses one behind another; the last node."""
+    for use in uses:
+        label = f"{use.macro} on {use.on}" if use.on else use.macro
+        node = drawing.node("dispatch", label, Span(use.file, use.line, use.line))
+        drawing.edge(before, node)
+        before = node
+    return before
+
+
+def _passes(group: LaunchGroup, use: Dispatch, groups: Sequence[LaunchGroup]) -> bool:
+    """Whether launches stand in a dispatch: where axes of any launch come from it, only those launches do."""
+    named = [one for one in groups if any(_comes_from(launch, use) for launch in one.launches)]
+    return not named or group in named
+
+
+def _comes_from(launch: Launch, use: Dispatch) -> bool:
+    origins = [origin for axis in launch.axes for origin in axis.origins]
+    origins += [deep for origin in origins for part in origin.parts for deep in part.origins]
+    return any((origin.file, origin.line) == (use.file, use.line) for origin in origins)
+
+
+def _function_of(use: Dispatch, path: Sequence[PathStep]) -> str | None:
+    """The function on the way that a use stands in: of those whose call of the next step follows it, the nearest."""
+    behind = [step for step in path if step.file == use.file and step.line >= use.line]
+    return min(behind, key=lambda step: step.line).function if behind else None
 
 
 def _in_words(subject: str, chosen: Implementation) -> str:
