@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from opwalker.facts.python_foreign import foreign_names, may_be_foreign
 from opwalker.facts.python_layout import Layout
-from opwalker.facts.python_light import located_imports, mentions_ops
+from opwalker.facts.python_light import block_end, located_imports, mentions_ops
 from opwalker.facts.python_needles import Finder, Needles, may_matter, plan
 from opwalker.facts.python_quick import Quick
 from opwalker.facts.python_reader import Reader
@@ -76,7 +76,8 @@ def quick_facts(quick: Quick) -> PyFacts:
             inner = next((at for at, head in enumerate(around) if not head.is_class), None)
             scope = ".".join(head.name for head in reversed(around[inner:])) if inner is not None else None
             line = quick.layout.line_of(place)
-            imports += [replace(one, line=line, scope=scope) for one in bound]
+            until = block_end(quick.text, place) if scope is not None else 0
+            imports += [replace(one, line=line, scope=scope, until=until) for one in bound]
     return _sorted(
         PyFacts(
             imports=tuple(imports),

@@ -72,6 +72,23 @@ def located_imports(text: str) -> list[tuple[int, str]]:
     return found
 
 
+def block_end(text: str, place: int) -> int:
+    """The last line of the block that the statement at ``place``, the start of its line, stands in."""
+    rows = text[place:].split("\n")
+    depth = _indent(rows[0])
+    last = first = text.count("\n", 0, place) + 1
+    for number, row in enumerate(rows, first):
+        # What closes a bracket may stand further out than the block does.
+        if _indent(row) < depth and row.strip() and not row.lstrip().startswith(("#", ")", "]", "}")):
+            break
+        last = number if row.strip() else last
+    return last
+
+
+def _indent(row: str) -> int:
+    return len(row) - len(row.lstrip(" \t"))
+
+
 def _closing(text: str, place: int) -> int:
     """Where the bracket closes that the import statement at ``place`` opens."""
     while True:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import replace
 
 from opwalker.facts import python_steps
 from opwalker.facts.python_layout import Head, Layout
-from opwalker.facts.python_light import located_imports
+from opwalker.facts.python_light import block_end, located_imports
 from opwalker.facts.python_needles import Needles, getters
 from opwalker.facts.python_ops import OpReader
 from opwalker.facts.python_tree import (
@@ -334,9 +335,8 @@ class Reader:
             if node is None or node.type not in ("import", "from"):
                 continue
             scope = place_of(node).function
-            self.imports += [
-                PyImport(one.module, one.name, one.alias, one.level, line_of(node), scope) for one in bound
-            ]
+            until = block_end(self.text, place) if scope is not None else 0
+            self.imports += [replace(one, line=line_of(node), scope=scope, until=until) for one in bound]
 
     def facts(self, problems: tuple[Problem, ...]) -> PyFacts:
         """What was read, frozen and in source order."""

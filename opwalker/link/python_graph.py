@@ -7,7 +7,7 @@ facts is not guessed.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opwalker.link.python_modules import Modules, Reads
@@ -165,7 +165,7 @@ class Graph:
                 return []
             found = self.method(path, owner, parts[1], skip_own=parts[0] == "super()")
             return [found] if found is not None else list(self.attribute(path, owner, parts[1]))
-        return list(self.named(path, parts, call.function))
+        return list(self.named(path, parts, call.function, call.line))
 
     def attribute(self, path: str, owner: str, name: str) -> Iterator[PyAlias | Slot]:
         """What an attribute of a class stands for, in the class itself or the nearest base that has it."""
@@ -211,8 +211,8 @@ class Graph:
                     if isinstance(meaning, Node):
                         pending.append((meaning.path, meaning.qualname))
 
-    def named(self, path: str, parts: list[str], function: str | None) -> Iterator[Meaning]:
-        """What a dotted name means in a function of a file."""
+    def named(self, path: str, parts: list[str], function: str | None, line: int | None = None) -> Iterator[Meaning]:
+        """What a dotted name means in a function of a file, on a line of it."""
         self._look(path, parts[0])
         scope = function
         while scope is not None:
@@ -222,13 +222,15 @@ class Graph:
                     yield Node(path, inner)
                 return
             scope = scope.rpartition(".")[0] or None
-        local, outer, hidden = self._imported(path, parts, function)
+        local, outer, hidden = self._imported(path, parts, function, line)
         yield from local
         if not hidden:
             yield from outer
             yield from self._in_file(path, parts)
 
-    def _imported(self, path: str, parts: list[str], function: str | None) -> tuple[list[Meaning], list[Meaning], bool]:
+    def _imported(
+        self, path: str, parts: list[str], function: str | None, line: int | None
+    ) -> tuple[list[Meaning], list[Meaning], bool]:
         """What imports make of a dotted name: those inside the function, those outside of functions, and whether the
         former hide all else, which they do even where they lead out of the tree."""
         local: list[Meaning] = []
@@ -236,7 +238,7 @@ class Graph:
         hidden = False
         imports = self.imports(path)
         for size in range(len(parts), 0, -1):
-            for one in imports.get(".".join(parts[:size]), ()):
+            for one in _in_force(imports.get(".".join(parts[:size]), ()), line):
                 if one.scope is None:
                     outer.extend(self._through(path, one, parts[size:]))
                 elif function is not None and f"{function}.".startswith(f"{one.scope}."):
@@ -312,3 +314,16 @@ def bound_name(step: PyStep, functions: Container[str]) -> str | None:
         return None
     name = target.rpartition(".")[2]
     return f"{scope}.{name}" if scope else name
+
+
+def _in_force(imports: Sequence[PyImport], line: int | None) -> Iterator[PyImport]:
+    """The imports of one name that can hold on a line. Inside a function, one whose block the line stands in takes the
+    place of those of the same function before it; one further down holds nothing yet."""
+    for one in imports:
+        if line is not None and one.scope is not None and one.until:
+            beside = [other for other in imports if other.scope == one.scope]
+            if any(one.line < other.line <= line <= other.until for other in beside):
+                continue
+            if one.line > line >= min(other.line for other in beside):
+                continue
+        yield one

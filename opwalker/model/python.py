@@ -14,7 +14,8 @@ COMPILED = "@"
 class PyImport:
     """One bound name. ``from a.b import c as d`` gives module ``a.b``, name ``c``, alias ``d``; ``import a.b as d``
     gives module ``a.b``, name None. ``level`` counts leading dots; a star import has name ``"*"``. ``scope`` is the
-    qualname of the function that the import stands in, None at module level."""
+    qualname of the function that the import stands in, None at module level; there, ``until`` is the last line of the
+    block that it stands in (0 where that is not known)."""
 
     module: str
     name: str | None
@@ -22,6 +23,7 @@ class PyImport:
     level: int
     line: int
     scope: str | None = None
+    until: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class WorkReader:
             for fact in self._threads(named)
             # What only begins loops that all threads share is no unit of its own.
             if not striding
-            or (not fact.says.startswith(_CAPPED) and (fact.extent or not fact.says.startswith("one thread for each")))
+            or (not fact.says.startswith(_CAPPED) and (fact.extent or not fact.says.startswith("one thread")))
         ]
         facts = [*self._blocks(named, [*loops, *helped]), *threads, *self._leaves(threads), *loops, *helped]
         out: dict[tuple, WorkFact] = {}
@@ -101,12 +101,11 @@ class WorkReader:
             extent = self._extent(f"gridDim.{axis}")
             many = f", {extent} in all" if extent else ""
             if whole is not None:
-                says = f"one block for each {whole.name} ({index}{many})"
+                says = f"one block{self._along(index)} for each {whole.name} ({index}{many})"
                 yield WorkFact("block", says, body.use_line(whole.start), whole.name, index, extent)
             elif (row := self._row(index)) is not None:
-                yield WorkFact(
-                    "block", f"one block for each {row} ({index}{many})", body.use_line(at), None, index, extent
-                )
+                says = f"one block{self._along(index)} for each {row} ({index}{many})"
+                yield WorkFact("block", says, body.use_line(at), None, index, extent)
             elif not extent and any(index in (fact.value or "") for fact in loops):
                 continue
             elif not shared or any(_indexes(v) == {index} for v in shared):
@@ -116,6 +115,12 @@ class WorkReader:
                 if value != symbol(index) and value.atom is not None and value.atom.kind in ("quotient", "remainder"):
                     text = _bare(shown(value))
                     yield WorkFact("block", self._made(local), body.use_line(local.start), local.name, text)
+
+    def _along(self, *indexes: str) -> str:
+        """`` along x`` where the kernel counts on another axis too: then several blocks, or threads, share a number."""
+        axes = sorted({index.rpartition(".")[2] for index in indexes})
+        others = (f"{index[:-1]}{axis}" for index in indexes for axis in _AXES if axis not in axes)
+        return f" along {axes[0]}" if any(other in self._reader.body.expanded.text for other in others) else ""
 
     def _made(self, local: LocalFact) -> str:
         """What a local is made of as the kernel writes it, and in which branch."""
@@ -145,7 +150,8 @@ class WorkReader:
             text = _bare(shown(value))
             if any(i.startswith("blockIdx") for i in indexes):
                 if _is_global(value):
-                    says = f"one thread for each {local.name}, counted over all blocks{upto}"
+                    along = self._along(*sorted(indexes))
+                    says = f"one thread{along} for each {local.name}, counted over all blocks{upto}"
                     yield WorkFact("thread", says, line, local.name, text, limit)
                 elif value.atom is not None and value.atom.kind in ("quotient", "remainder"):
                     yield WorkFact("thread", self._made(local), line, local.name, text)
@@ -154,9 +160,8 @@ class WorkReader:
             if thread is None:
                 continue
             if value == symbol(thread):
-                yield WorkFact(
-                    "thread", f"one thread for each {local.name} ({thread}){upto}", line, local.name, text, limit
-                )
+                says = f"one thread{self._along(thread)} for each {local.name} ({thread}){upto}"
+                yield WorkFact("thread", says, line, local.name, text, limit)
                 cap = self._left_over(thread, bound, local.name) if bound is not None else None
                 if cap is not None:
                     says = f"{_CAPPED} {cap} threads, and no loop goes on: where {limit} is more than {cap}"

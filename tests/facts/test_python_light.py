@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opwalker.facts.python_light import light, located_imports
+from opwalker.facts.python_light import block_end, light, located_imports
 from tests.python_trees import source
 
 
@@ -28,6 +28,19 @@ from tests.python_trees import source
 )
 def test_import_statements(text: str, imports: tuple[str, ...]) -> None:
     assert light(source(text)).imports == imports
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("def f():\n    import a\n\n    a()\n\n\ndef g(): pass\n", 4),
+        ("if x:\n    import a\n    b(\n        1,\n)\n    a()\nelse:\n    c()\n", 6),
+        ("if x:\n\timport a\n# a remark\n\ta()\ny = 1\n", 4),
+        ("if x:\n    import a", 2),
+    ],
+)
+def test_the_block_of_an_import(text: str, last: int) -> None:
+    assert block_end(text, located_imports(text)[0][0]) == last
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,28 @@ def test_what_is_no_caller(text: str) -> None:
     assert [one for one in found.callers("_K::reshape") if one[1] == "user.py"] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        # Each branch calls what it imports itself.
+        (("def f(k):\n    if k:\n        from pkg._ops import reshape\n        return reshape(k)\n"
+         "    else:\n        from pkg._other import reshape\n\n        return reshape(\n    k)\n"), [4]),
+        (("def f(k):\n    if k:\n        from pkg._other import reshape\n        return reshape(k)\n"
+         "    from pkg._ops import reshape\n    return reshape(k)\n"), [6]),
+        # Behind the branches either of them may hold.
+        (("def f(k):\n    if k:\n        from pkg._ops import reshape\n    else:\n"
+         "        from pkg._other import reshape\n    return reshape(k)\n"), [6]),
+        # The import of a block inside hides the outer one there alone.
+        (("def f(k):\n    from pkg._ops import reshape\n    if k:\n        from pkg._other import reshape\n"
+         "        reshape(k)\n    for _ in k:\n        reshape(k)\n"), [7]),
+    ],
+)  # fmt: skip
+def test_an_import_inside_a_branch_holds_there(text: str, lines: list[int]) -> None:
+    files = {"pkg/__init__.py": "", "pkg/_ops.py": WRAPPERS, "pkg/_other.py": "def reshape(k):\n    pass\n"}
+    found = Tree({**files, "user.py": text})
+    assert [one[2] for one in found.callers("_K::reshape") if one[1] == "user.py"] == lines
+
+
 SETUP = """
 from setuptools import setup
 from torch.utils.cpp_extension import CUDAExtension

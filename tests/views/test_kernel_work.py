@@ -25,7 +25,11 @@ def words(parameters: str, body: str, before: str = "") -> list[str]:
 SAID = [
     ("const long token = blockIdx.x; out[token] = 0;", ["one block for each token (blockIdx.x)"]),
     ("int row = blockIdx.y; int at = blockIdx.x; out[row + at] = 0;",
-     ["one block for each at (blockIdx.x)", "one block for each row (blockIdx.y)"]),
+     ["one block along x for each at (blockIdx.x)", "one block along y for each row (blockIdx.y)"]),
+    (("int at = blockIdx.x * blockDim.x + threadIdx.x; int row = blockIdx.y * blockDim.y + threadIdx.y;\n"
+      "out[row * n + at] = 0;"),
+     ["one thread along x for each at, counted over all blocks",
+      "one thread along y for each row, counted over all blocks"]),
     ("out[blockIdx.x * 4] = 0;", ["blockIdx.x tells blocks apart"]),
     ("int head = blockIdx.x % n; int b = blockIdx.x / n; out[head + b] = 0;",
      ["blockIdx.x tells blocks apart", "head is blockIdx.x % n", "b is blockIdx.x / n"]),

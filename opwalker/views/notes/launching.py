@@ -30,6 +30,8 @@ _MEMORY = (
 )
 #: More launches than this in one table are folded.
 _ROWS = 8
+#: A condition that the argument of a macro makes true at compile time: it asks for nothing.
+_HOLDS = "true"
 
 
 def launch_section(chosen: Implementation) -> NoteSection | None:
@@ -62,7 +64,7 @@ def _launch(group: LaunchGroup, names: Sequence[str]) -> Iterator[Block]:
     alone = len(group.launches) == 1
     if alone and _is_never(first):
         below.append(statement("It never runs: ", _never(first, names), "."))
-    elif alone and (first.conditions or first.under):
+    elif alone and _is_conditional(first):
         at = list(dict.fromkeys(line(first.file, one.line) for one in first.under)) if not first.macros else []
         below.append(statement("It runs where ", _tested(first, names), ".", at=at))
     if first.macros:
@@ -119,9 +121,13 @@ def _attribute(word: str, fact: LaunchAttribute, names: Sequence[str]) -> Statem
     return statement(word, code(fact.id), *value, *under, ".")
 
 
+def _is_conditional(launch: Launch) -> bool:
+    return any(one != _HOLDS for one in launch.conditions) if launch.conditions else bool(launch.under)
+
+
 def _tested(launch: Launch, names: Sequence[str]) -> Text:
     if launch.conditions:
-        return condition(both(launch.conditions), names)
+        return condition(both(one for one in launch.conditions if one != _HOLDS), names)
     return codes([one.condition for one in launch.under])
 
 
@@ -142,7 +148,7 @@ def _when(launch: Launch, names: Sequence[str]) -> Cell:
     """Where a launch runs; that it never does where its conditions contradict each other."""
     if _is_never(launch):
         return Cell((*say("**never**: "), *_never(launch, names)))
-    return Cell(_tested(launch, names)) if launch.conditions or launch.under else cell("always")
+    return Cell(_tested(launch, names)) if _is_conditional(launch) else cell("always")
 
 
 def _is_never(launch: Launch) -> bool:

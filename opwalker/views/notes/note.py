@@ -37,7 +37,7 @@ def note_of(walk: Walk, build: str, confirmed: Sequence[Confirmation] = ()) -> N
     elif walk.outline and chosen is None:
         sections.append(NoteSection("outline", "In reading order", outline_blocks(walk.outline, walk.entry)))
     if chosen is not None:
-        sections.append(_path(walk, chosen))
+        sections.append(_path(walk, chosen, build))
         sections.append(shapes_section(chosen))
         sections.append(checks_section(chosen))
     # What neither launches, copies nor holds anything has nothing to do with what its neighbours hold.
@@ -78,16 +78,21 @@ def _own(walk: Walk, chosen: Implementation | None) -> Ownership:
     )
 
 
-def _path(walk: Walk, chosen: Implementation) -> NoteSection:
+def _path(walk: Walk, chosen: Implementation, build: str) -> NoteSection:
     blocks: list[Block] = [path_diagram(walk, chosen)]
     others = [one for one in walk.implementations if one is not chosen]
-    if others:
-        said = []
-        for one in others:
-            host = (code(one.host.name),) if one.host else ("a function that is not in this source",)
-            where = f" in the build for {', '.join(one.builds)}" if one.builds else ""
-            key = (code(one.key),) if one.key else ("every key",)
-            said.append(statement("Also implemented for ", *key, " by ", *host, f"{where}.", at=[one.registered_at]))
+    said = []
+    other_builds = [one for one in chosen.builds or () if one != build]
+    if other_builds and build in (chosen.builds or ()):
+        # What is under `#ifdef`, as the types of a dispatch, is what this build compiles.
+        names = ", ".join(other_builds)
+        said.append(statement(f"Read as the build for {build} compiles it; what {names} compiles may differ."))
+    for one in others:
+        host = (code(one.host.name),) if one.host else ("a function that is not in this source",)
+        where = f" in the build for {', '.join(one.builds)}" if one.builds else ""
+        key = (code(one.key),) if one.key else ("every key",)
+        said.append(statement("Also implemented for ", *key, " by ", *host, f"{where}.", at=[one.registered_at]))
+    if said:
         blocks.append(Statements(tuple(said)))
     return NoteSection("path", "The path", tuple(blocks))
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opwalker.model.notes import Diagram, Edge, Node
-from opwalker.model.walk import Dispatch, Implementation, Launch, PathStep, Span, Walk
+from opwalker.model.walk import Dispatch, Implementation, Launch, PathStep, PythonRef, Span, Walk
 from opwalker.views.notes.launches import LaunchGroup, launch_groups
+from opwalker.views.notes.words import count
 
 #: Callers shown in a diagram; a note lists them all.
 CALLERS = 3
@@ -38,12 +39,16 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
     subject = walk.op.name if walk.op else walk.entry.name if walk.entry else ""
     own = Span(walk.entry.file, walk.entry.line, walk.entry.end_line) if walk.entry else None
     start = drawing.node("op" if walk.op else "host", subject, chosen.registered_at or own)
-    wrappers = [ref for ref in walk.python if ref.depth == 0]
-    for ref in wrappers[:CALLERS]:
+    callers: dict[tuple[str | None, str], PythonRef] = {}
+    for ref in walk.python:
+        if ref.depth == 0:
+            callers.setdefault((ref.function, ref.file), ref)
+    for ref in list(callers.values())[:CALLERS]:
         name = f"{ref.function or 'module level'} ({ref.file.rsplit('/', 1)[-1]})"
         drawing.edge(drawing.node("python", name, Span(ref.file, ref.line, ref.line)), start, "calls")
-    if len(wrappers) > CALLERS:
-        drawing.edge(drawing.node("python", f"{len(wrappers) - CALLERS} more callers"), start, "call")
+    more = len(callers) - CALLERS
+    if more > 0:
+        drawing.edge(drawing.node("python", count(more, "more caller")), start, "calls" if more == 1 else "call")
     host = start
     if chosen.host:
         at = Span(chosen.host.file, chosen.host.line, chosen.host.end_line)
@@ -54,6 +59,7 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
     functions = {chosen.host.name if chosen.host else ""}
     if not groups:
         _dispatches(drawing, host, chosen.dispatch)
+    ends: dict[tuple[str, str], list[LaunchGroup]] = {}
     for group in groups:
         on_way = [use for use in chosen.dispatch if _passes(group, use, groups)]
         steps = [step for step in group.first.path[1:] if step.function not in functions]
@@ -64,12 +70,21 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
             node = drawing.node("host", step.function, Span(step.file, step.line, step.line))
             drawing.edge(last, node)
             last = _dispatches(drawing, node, uses)
-        known = f"{len(group.instances)} instances" if len(group.instances) > 1 else ""
-        label = known if group.complete else f"{len(group.instances)} known instances"
-        drawing.edge(last, drawing.node("kernel", group.first.kernel, group.first.kernel_at), label)
+        kernel = drawing.node("kernel", group.first.kernel, group.first.kernel_at)
+        ends.setdefault((last, kernel), []).append(group)
+    for (last, kernel), met in ends.items():
+        drawing.edge(last, kernel, _instances(met))
     for end in chosen.terminals:
         drawing.edge(host, drawing.node("end", end.name, Span(end.file, end.line, end.line)), end.kind)
     return Diagram(tuple(drawing.nodes.values()), tuple(drawing.edges), _in_words(subject, chosen))
+
+
+def _instances(groups: Sequence[LaunchGroup]) -> str:
+    """How many instances the launches of one way have, those of several launches once."""
+    found = {one for group in groups for one in group.instances}
+    if not all(group.complete for group in groups):
+        return f"{len(found)} known instances"
+    return f"{len(found)} instances" if len(found) > 1 else ""
 
 
 def _dispatches(drawing: _Drawing, before: str, uses: Sequence[Dispatch]) -> str:

@@ -72,7 +72,12 @@ def _derived(host: Host, fact: ParameterFact) -> Iterator[Statement]:
     if fact.shape_text and fact.derived_shape:
         shape = code(f"[{', '.join(fact.derived_shape)}]")
         agrees = {True: ", as documented", False: ": **not as documented**", None: ""}[fact.agrees]
-        yield statement("In the code it is ", shape, f"{agrees}.", at=at)
+        if fact.agrees and "..." in fact.derived_shape[:-1] and "..." not in (fact.shape or ()):
+            # The code counts from both ends; it does not say that anything lies between them.
+            named = [one for one in fact.derived_shape if one not in ("...", "?")]
+            yield statement("The code reads ", codes(named), " of it, as documented.", at=at)
+        else:
+            yield statement("In the code it is ", shape, f"{agrees}.", at=at)
     if fact.ranks:
         number = " or ".join(str(rank) for rank in fact.ranks)
         noun = "dimension" if fact.ranks == (1,) else "dimensions"
@@ -137,11 +142,24 @@ def _layout(host: Host, fact: ParameterFact) -> Iterator[Statement]:
     """What is asked of the strides, a statement each."""
     for number, part in enumerate(fact.layout.split("; ") if fact.layout and fact.layout != _FREE else ()):
         apart = ", so rows may lie apart: a slice of a wider tensor, as of a fused QKV, needs no copy"
-        more = apart if part.startswith(_STRIDED) else ""
+        more = apart if part.startswith(_STRIDED) and _all_told(part, fact) else ""
         at = [line(host.file, fact.layout_line)] if fact.layout_line and not number else []
         at += [line(host.file, one.line) for one in host.strides if one.name and one.name in part]
         lead = "it " if part.startswith(("must", "may")) else "it is " if part.startswith("made") else ""
         yield statement(sentence(lead, marked(part, [fact.name]), more), at=at[:4])
+
+
+def _all_told(part: str, fact: ParameterFact) -> bool:
+    """Whether the strides that ``part`` names leave out none of a dimension further out: where one is left out, the
+    kernel makes it of the others, and not every slice can be passed."""
+    told = part.removeprefix(_STRIDED).partition("(")[0]
+    dimensions = {int(number) for number in re.findall(r"-?\d+", told)}
+    if not dimensions:
+        return "all dimensions" in told
+    shape = fact.shape or ()
+    if shape and "..." not in shape:
+        dimensions = {one + len(shape) if one < 0 else one for one in dimensions}
+    return dimensions == set(range(min(0, *dimensions), max(-1, *dimensions) + 1)) - {-1}
 
 
 def _size(host: Host, fact: SizeFact) -> tuple[Cell, ...]:

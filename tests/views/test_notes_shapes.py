@@ -1,0 +1,50 @@
+"""Shapes and layout in a note: what is said of strides, and of sizes that are counted from both ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.views.notes.note import note_of
+from tests.views.miniatures import walk_of
+from tests.views.test_notes import section
+
+STRIDED = """template <typename T> __global__ void fold_kernel(T* x, %s) { x[blockIdx.x * s0] = 0; }
+void fold(torch::Tensor& x%s) {
+  int rows = x.size(0);
+  int width = x.size(-1);
+  fold_kernel<<<rows, 32>>>(x.data_ptr<float>(), %s);
+}
+TORCH_LIBRARY(m, o) { o.def("fold(Tensor! x) -> ()"); o.impl("fold", torch::kCUDA, &fold); }
+"""
+
+
+def said_of(shape: str, *dimensions: int) -> list[str]:
+    """What the section on shapes says where a kernel gets the strides of some dimensions."""
+    taken = ", ".join(f"int64_t s{number}" for number in range(len(dimensions)))
+    given = ", ".join(f"x.stride({one})" for one in dimensions)
+    comment = f"  // {shape}\n" if shape else ""
+    return section(note_of(walk_of(STRIDED % (taken, comment, given), "m::fold"), "cuda"), "shapes")
+
+
+@pytest.mark.parametrize(
+    ("shape", "dimensions", "any_slice"),
+    [
+        ("", (0,), True),
+        ("", (0, 1), True),
+        ("", (1,), False),  # that of dimension 0 is made of it: a slice along dimension 1 would be read wrongly
+        ("[rows, heads, width]", (1,), False),
+        ("[rows, heads, width]", (-2,), False),
+        ("[rows, width]", (-2,), True),
+        ("[..., width]", (-2,), True),
+        ("[..., width]", (-3,), False),
+        ("[..., width]", (-1,), False),
+    ],
+)
+def test_a_slice_needs_no_copy_only_where_no_outer_stride_is_left_out(shape, dimensions, any_slice) -> None:
+    (strided,) = [one for one in said_of(shape, *dimensions) if "may be strided" in one]
+    assert ("needs no copy" in strided) is any_slice, strided
+
+
+def test_sizes_counted_from_both_ends_say_nothing_of_what_lies_between() -> None:
+    assert "  The code reads `rows` and `width` of it, as documented." in said_of("[rows, width]", 0)
+    assert "  In the code it is `[rows, ..., width]`, as documented." in said_of("[rows, ..., width]", 0)
