@@ -251,10 +251,13 @@ class WorkReader:
         if who is None:
             return
         of, words = who
-        if words == "the threads of a block" and (first := _first_thread(begin)):
-            words = f"the threads of a block from {first} on"
+        behind = None
+        if words == "the threads of a block":
+            words += f" from {first} on" if (first := _apart(begin, behind=False)) else ""
+            behind = _apart(begin, behind=True)
         stop = _bare(stop) if stop else None
-        over = f" over {stop}" if stop else ""
+        over = f" from {behind}" if behind else ""
+        over += f" {'to' if behind else 'over'} {stop}" if stop else ""
         inside = f" in {through}" if through else ""
         under = (*under_of(body, loop.start), *_asked_of_threads(body, loop.start))
         where = f", if {under[-1]}" if under else ""
@@ -357,21 +360,22 @@ def _direct(value: Poly) -> set[str]:
     return found
 
 
-def _first_thread(begin: Poly) -> str | None:
-    """``n`` where a loop begins at ``threadIdx.x - n``: the threads before the n-th have something else to do."""
+def _apart(begin: Poly, behind: bool) -> str | None:
+    """``n`` where a loop begins at ``threadIdx.x - n``: the threads before the n-th have something else to do; with
+    ``behind``, where it begins at ``threadIdx.x + n``."""
     for axis in _AXES:
-        rest = symbol(f"threadIdx.{axis}") - begin
+        rest = (symbol(f"threadIdx.{axis}") - begin) * (-1 if behind else 1)
         if rest and not _indexes(rest) and all(factor > 0 for factor in rest.terms.values()):
             return _bare(shown(rest))
     return None
 
 
 def _asked_of_threads(body: Body, at: int) -> Iterator[str]:
-    """The branches around a place that only some threads take: ``if (threadIdx.x < 32)``."""
+    """The branches around a place that only some threads or blocks take: ``if (threadIdx.x < 32)``."""
     for block in body.facts.blocks:
         if block.kind == "if" and block.condition is not None and block.start <= at < block.end:
             text = body.written(block.condition)
-            if "threadIdx" in text:
+            if "threadIdx" in text or "blockIdx" in text:
                 yield text
 
 

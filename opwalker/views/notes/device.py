@@ -103,6 +103,7 @@ def _work(kernel: Kernel, fact: WorkFact) -> Statement:
         with_value = (", with ", code(held[2]), " = ", code(held[3]))
         return statement(sentence("nothing more is done where ", code(fact.value), *with_value), at=at)
     names = [fact.extent, fact.value, fact.index, *(one.name for one in kernel.parameters)]
+    names += re.findall(r" stride from (.*) to ", fact.says)
     strides = re.fullmatch(r"(.* stride.*?), if (.*)", fact.says)
     if strides:
         return statement(sentence(marked(strides[1], names), ", where ", code(strides[2])), at=at)
