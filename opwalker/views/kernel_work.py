@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opwalker.expand.bodies import Body
 from opwalker.expand.device_calls import Inside
 from opwalker.expand.value_bounds import relations_at
 from opwalker.expand.value_reader import ValueReader
@@ -21,7 +20,7 @@ from opwalker.model.layout import LayoutFact
 from opwalker.notation.cpp_expression import parse_expression, print_expression
 from opwalker.notation.polynomial import Atom, Poly, symbol
 from opwalker.views.kernel_values import KernelValues
-from opwalker.views.sync_events import under_of
+from opwalker.views.sync_events import asked_of_threads, under_of
 
 _AXES = ("x", "y", "z")
 _WARP = ("32", "warpSize", "WARP_SIZE", "kWarpSize", "WARP_THREADS", "NUM_THREADS_PER_WARP")
@@ -259,7 +258,7 @@ class WorkReader:
         over = f" from {behind}" if behind else ""
         over += f" {'to' if behind else 'over'} {stop}" if stop else ""
         inside = f" in {through}" if through else ""
-        under = (*under_of(body, loop.start), *_asked_of_threads(body, loop.start))
+        under = (*under_of(body, loop.start), *asked_of_threads(body, loop.start))
         where = f", if {under[-1]}" if under else ""
         says = f"{words} stride{over} ({local.name}){inside}{where}"
         yield WorkFact(of, says, line or body.use_line(loop.start), local.name, shown(begin), stop, through)
@@ -368,15 +367,6 @@ def _apart(begin: Poly, behind: bool) -> str | None:
         if rest and not _indexes(rest) and all(factor > 0 for factor in rest.terms.values()):
             return _bare(shown(rest))
     return None
-
-
-def _asked_of_threads(body: Body, at: int) -> Iterator[str]:
-    """The branches around a place that only some threads or blocks take: ``if (threadIdx.x < 32)``."""
-    for block in body.facts.blocks:
-        if block.kind == "if" and block.condition is not None and block.start <= at < block.end:
-            text = body.written(block.condition)
-            if "threadIdx" in text or "blockIdx" in text:
-                yield text
 
 
 def _is_global(value: Poly) -> bool:

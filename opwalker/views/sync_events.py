@@ -300,6 +300,15 @@ def under_of(body: Body, at: int) -> tuple[str, ...]:
     return tuple(out)
 
 
+def asked_of_threads(body: Body, at: int) -> Iterator[str]:
+    """The branches around a place that only some threads or blocks take: ``if (threadIdx.x < 32)``."""
+    for block in body.facts.blocks:
+        if block.kind == "if" and block.condition is not None and block.start <= at < block.end:
+            text = body.written(block.condition)
+            if "threadIdx" in text or "blockIdx" in text:
+                yield text
+
+
 def root_of(expression: str) -> str | None:
     """The variable that an address begins with: ``p`` of ``&p->flags[i]``, ``(T*)p + 1``; None where there is none."""
     expr = parse_expression(expression)
