@@ -2,9 +2,8 @@
 //
 // One launch in place of two: the sum is normalised from registers, before it has left the multiprocessor.
 
-#include "common/kept_row.cuh"
 #include "common/op.cuh"
-#include "common/reduce.cuh"
+#include "common/rms.cuh"
 #include "common/rows.cuh"
 
 namespace opwalker_ref {
@@ -31,18 +30,8 @@ __global__ void __launch_bounds__(1024) fused_add_rms_norm_kernel(
     store<kWidth>(sum + at, x);
 #endif
   });
-  const float scale = rsqrtf(block_reduce<Sum>(squares) / hidden_size + epsilon);
-
-  row.each([&](int64_t at, const Vector<scalar_t, kWidth>& x) {
-    Vector<scalar_t, kWidth> w, y;
-    if constexpr (kHasWeight) w = load<kWidth>(weight + at);
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
-      const float normed = to_float(x[i]) * scale;
-      y[i] = from_float<scalar_t>(kHasWeight ? normed * to_float(w[i]) : normed);
-    }
-    store<kWidth>(in + at, y);
-  });
+  const float scale = inverse_rms(squares, epsilon, hidden_size);
+  store_normed<kHasWeight>(row, in, weight, scale);
 }
 
 template <typename scalar_t, int kWidth>

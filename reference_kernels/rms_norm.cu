@@ -2,9 +2,8 @@
 //
 // A block takes one row and keeps it in registers between the two passes, so that it is read from memory once.
 
-#include "common/kept_row.cuh"
 #include "common/op.cuh"
-#include "common/reduce.cuh"
+#include "common/rms.cuh"
 #include "common/rows.cuh"
 
 namespace opwalker_ref {
@@ -18,31 +17,8 @@ __global__ void __launch_bounds__(1024) rms_norm_kernel(
   KeptRow<scalar_t, kWidth> row(input + rows.offset(blockIdx.x), hidden_size / kWidth);
   scalar_t* out = result + static_cast<int64_t>(blockIdx.x) * hidden_size;
 
-  float squares = 0.0f;
-  const auto add_squares = [&](int64_t, const Vector<scalar_t, kWidth>& x) {
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) squares += to_float(x[i]) * to_float(x[i]);
-  };
-#ifndef OPWALKER_WRONG_TAIL_DROPPED
-  row.each(add_squares);
-#else
-  row.each_kept(add_squares);
-#endif
-#ifdef OPWALKER_WRONG_NO_EPSILON
-  epsilon = 0.0f;
-#endif
-  const float scale = rsqrtf(block_reduce<Sum>(squares) / hidden_size + epsilon);
-
-  row.each([&](int64_t at, const Vector<scalar_t, kWidth>& x) {
-    Vector<scalar_t, kWidth> w, y;
-    if constexpr (kHasWeight) w = load<kWidth>(weight + at);
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
-      const float normed = to_float(x[i]) * scale;
-      y[i] = from_float<scalar_t>(kHasWeight ? normed * to_float(w[i]) : normed);
-    }
-    store<kWidth>(out + at, y);
-  });
+  const float scale = inverse_rms(row, epsilon, hidden_size);
+  store_normed<kHasWeight>(row, out, weight, scale);
 }
 
 template <typename scalar_t, int kWidth>

@@ -3,9 +3,8 @@
 // A block takes one row and keeps it in registers between the two passes, so that it is read from memory once.
 
 #include "common/fp8.cuh"
-#include "common/kept_row.cuh"
 #include "common/op.cuh"
-#include "common/reduce.cuh"
+#include "common/rms.cuh"
 #include "common/rows.cuh"
 
 namespace opwalker_ref {
@@ -20,20 +19,7 @@ __global__ void __launch_bounds__(1024) rms_norm_static_fp8_quant_kernel(
   KeptRow<scalar_t, kWidth> row(input + rows.offset(blockIdx.x), hidden_size / kWidth);
   fp8_t* out = result + static_cast<int64_t>(blockIdx.x) * hidden_size;
 
-  float squares = 0.0f;
-  const auto add_squares = [&](int64_t, const Vector<scalar_t, kWidth>& x) {
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) squares += to_float(x[i]) * to_float(x[i]);
-  };
-#ifndef OPWALKER_WRONG_TAIL_DROPPED
-  row.each(add_squares);
-#else
-  row.each_kept(add_squares);
-#endif
-#ifdef OPWALKER_WRONG_NO_EPSILON
-  epsilon = 0.0f;
-#endif
-  const float normalise = rsqrtf(block_reduce<Sum>(squares) / hidden_size + epsilon);
+  const float normalise = inverse_rms(row, epsilon, hidden_size);
   const float quantise = 1.0f / *scale;
 
   row.each([&](int64_t at, const Vector<scalar_t, kWidth>& x) {

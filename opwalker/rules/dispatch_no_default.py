@@ -208,7 +208,7 @@ void thrown(torch::Tensor& y, int64_t d, cudaStream_t stream) {
   } else if (d == 128) {
     launch<128>(y, stream);
   } else {
-    KIT_LOG_AND_THROW(NotImplementedError) << "no kernel for " << d;
+    KIT_LOG_AND_THROW(UnknownWidth) << "no kernel for " << d;
   }
   if (d == 64) {
     launch<64>(y, stream);

@@ -16,6 +16,7 @@ from opwalker.model.body import CallFact, ExitFact, Span2
 from opwalker.model.walk import CheckFact
 from opwalker.notation.check_words import in_words, said
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, terms
+from opwalker.notation.outermost import outermost
 from opwalker.views.branches import Branches, Guard, any_of, needed
 
 _CHECK = re.compile(
@@ -146,24 +147,7 @@ def _thrown_message(body: Body, exit_: ExitFact) -> str | None:
     inside = found[1] if found else text
     if not _STRINGS.search(inside):
         return None
-    return ", ".join(piece.strip() for piece in _outermost(inside, "+")) or None
-
-
-def _outermost(text: str, operator: str) -> Iterator[str]:
-    """The parts of ``a + b + c`` on the outermost level."""
-    depth = begin = 0
-    quoted = False
-    for at, char in enumerate(text):
-        if char == '"' and text[at - 1 : at] != "\\":
-            quoted = not quoted
-        elif not quoted and char in "([{":
-            depth += 1
-        elif not quoted and char in ")]}":
-            depth -= 1
-        elif not quoted and depth == 0 and text.startswith(operator, at) and at >= begin:
-            yield text[begin:at]
-            begin = at + len(operator)
-    yield text[begin:]
+    return ", ".join(piece.strip() for piece in outermost(inside, "+")) or None
 
 
 def _thrown(body: Body, exit_: ExitFact) -> str:
@@ -236,5 +220,5 @@ def _message_behind(body: Body, end: int) -> str | None:
     if not full[end : end + 4].lstrip().startswith("<<"):
         return None
     stop = full.find(";", end)
-    pieces = [" ".join(one.split()) for one in _outermost(full[end : stop if stop >= 0 else end], "<<")]
+    pieces = [" ".join(one.split()) for one in outermost(full[end : stop if stop >= 0 else end], "<<")]
     return ", ".join(one for one in pieces if one) if any(_STRINGS.search(one) for one in pieces) else None

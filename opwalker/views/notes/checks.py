@@ -9,7 +9,8 @@ import re
 
 from opwalker.model.notes import Block, NoteSection, Statement, Statements
 from opwalker.model.walk import CheckFact, GuardFact, Host, Implementation
-from opwalker.views.notes.words import both, code, condition, line, marked, message, pieces, sentence, statement
+from opwalker.notation.outermost import outermost
+from opwalker.views.notes.words import both, code, condition, line, marked, message, sentence, statement
 
 #: Where a check is told with a dispatch or a choice: ``(file, line, message)``.
 _Told = frozenset[tuple[str, int, str | None]]
@@ -50,7 +51,7 @@ def _check(host: Host, check: CheckFact) -> Statement:
     if check.condition == "false":
         said = (": ", message(check.message)) if check.message else ()
         return statement("Fails wherever control comes to it", *where, *said, ".", at=at)
-    if check.message is None and len(list(pieces(check.condition, ","))) > 1:
+    if check.message is None and len(list(outermost(check.condition, ","))) > 1:
         # A function of the project's own that checks: what it demands of them, its name alone says.
         return statement("Checks by ", code(f"{check.kind}({check.condition})"), *where, ".", at=at)
     return statement("Requires ", code(check.condition), *where, *said, ".", at=at)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from opwalker.model.notes import Cell, Run, Statement, Text
 from opwalker.model.walk import Span
+from opwalker.notation.outermost import outermost
 
 _CALL = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _WORD = r"[A-Za-z_]\w*(?:(?:::|\.|->)~?\w+)*"
@@ -89,7 +90,7 @@ def condition(text: str, names: Iterable[str | None] = ()) -> Text:
 def message(text: str) -> Text:
     """What is said where a check fails, as one text: ``"a ", n, " b"`` is ``"a {n} b"``."""
     out: list[str] = []
-    for piece in (part for one in pieces(text, ",") for part in _joined(one)):
+    for piece in (part for one in outermost(text, ",") for part in _joined(one)):
         strings = re.findall(r'"((?:[^"\\]|\\.)*)"', piece)
         if strings and not re.sub(r'"(?:[^"\\]|\\.)*"|\s', "", piece):
             out.append("".join(strings))
@@ -101,25 +102,8 @@ def message(text: str) -> Text:
 
 def _joined(text: str) -> list[str]:
     """The texts of ``"a" + b``; a sum of numbers is one piece."""
-    parts = list(pieces(text, "+"))
+    parts = list(outermost(text, "+"))
     return parts if any(one.strip().startswith('"') for one in parts) else [text]
-
-
-def pieces(text: str, between: str) -> Iterator[str]:
-    """The parts of ``a, b, c`` on the outermost level."""
-    depth = begin = 0
-    quoted = False
-    for at, char in enumerate(text):
-        if char == '"' and text[at - 1 : at] != "\\":
-            quoted = not quoted
-        elif not quoted and char in "([{":
-            depth += 1
-        elif not quoted and char in ")]}":
-            depth -= 1
-        elif not quoted and char == between and depth == 0:
-            yield text[begin:at]
-            begin = at + 1
-    yield text[begin:]
 
 
 def sentence(*parts: str | Text) -> Text:

@@ -13,25 +13,7 @@ from opwalker.views.verify.calling import Called, CallFailed, DeviceFault, NotHe
 from opwalker.views.verify.contract import Contract, load
 from opwalker.views.verify.trial import Outcome, Subject, Trial, answered
 from opwalker.views.verify.workers import outcomes
-
-CONTRACT = """
-\"\"\"Doubled.\"\"\"
-from opwalker.views.verify.contract import EXACT, TensorArgument, case
-
-NAMES = ()
-ARGUMENTS = {"x": TensorArgument("[n]", mutated=True)}
-CASES = (case("one", n=5, dtypes=("float32",)),)
-TOLERANCE = EXACT
-WRONG = {}
-
-
-def inputs(draw, dtype, n):
-    return {"x": draw.normal((n,), dtype), "times": 2}
-
-
-def golden(x, times):
-    return {"x": x * times}
-"""
+from tests.views.verify.doubled import CONTRACT
 
 
 class Op:
