@@ -25,6 +25,8 @@ from typing import Any
 
 from opwalker import pipeline
 from opwalker.errors import OpwalkerError
+from opwalker.link.store import Store
+from opwalker.model.source import SourceRoot
 from opwalker.source.discover import discover
 from opwalker.source.opened import open_source
 
@@ -32,6 +34,8 @@ INDEX_PER_PARSER = 5.0
 INDEX_MEGABYTES = 400
 WARM_WALK_SECONDS = 0.25
 EDITED_WALK_SECONDS = 0.5
+STORE_OPENED_SECONDS = 0.015
+LOOK_UP_MILLISECONDS = 0.2
 REPEATS = 7
 EDITS = 3
 
@@ -86,6 +90,24 @@ class Bench:
         self.broken |= ratio > 1
         verdict = "ok" if ratio <= 1 else "TOO MUCH"
         print(f"{what:<48} {measured:8.3f} {unit:<3} of {bound:8.3f} {unit:<3} {ratio:6.2f}  {verdict}", flush=True)
+
+
+def store_figures(bench: Bench, root: SourceRoot, cache: Path) -> None:
+    """Lines about the store of an indexed tree: how long opening it takes, and one look-up of a name."""
+    opened = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        store = Store.open(root, cache, lambda line: None)
+        store.known()
+        opened.append(time.perf_counter() - begun)
+    names = [name for name, _ in store.names_of_kind("function")[:400]]
+    begun = time.perf_counter()
+    for name in names:
+        store.paths_of(name, ("function", "kernel"))
+    looked_up = (time.perf_counter() - begun) / max(len(names), 1)
+    store.close()
+    bench.report("store opened, its files known", min(opened), STORE_OPENED_SECONDS, "s")
+    bench.report("a name looked up", looked_up * 1000, LOOK_UP_MILLISECONDS, "ms")
 
 
 def parser_seconds(tree: Path, paths: list[str]) -> float:
@@ -149,6 +171,7 @@ def main() -> int:
         bench.report("cold index", bench.run("index"), INDEX_PER_PARSER * parser, "s")
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         bench.report("largest process of the index", peak, INDEX_MEGABYTES, "MB")
+        store_figures(bench, open_source(str(tree)), Path(scratch) / "cache" / "facts")
         walk = ("walk", asked.op)
         bench.run(*walk)
         for form in ((), ("--json",)):
