@@ -73,7 +73,7 @@ def touched(
                 name, constant = _passed(body, span, kinds[number] if number < len(kinds) else None)
                 if name is not None and name.split(".")[0] not in without:
                     (reads if constant else passes)[name] = None
-    for name in shared:
+    for name in dict.fromkeys(local.name for local in body.facts.locals if local.name in shared):
         # A shared variable that is no array is read by its name alone.
         if name not in reads and name not in without and _mentioned(body, name, start, end):
             reads[name] = None

@@ -268,3 +268,22 @@ def test_an_overload_is_chosen_by_what_it_is_given() -> None:
     ]
     (direct,) = [one for one in points if not one.through]
     assert (direct.value, direct.condition) == ("v", None)
+
+
+SHARED = ("s_h", "s_b", "s_f", "s_a", "s_g", "s_c", "s_e", "s_d")
+
+
+def test_shared_variables_are_named_in_the_order_of_the_text() -> None:
+    """Whatever the seed of hashes: what is named once more must be named as before."""
+    declared = " ".join(f"__shared__ int {name};" for name in SHARED)
+    text = f"""__global__ void k(int* out) {{
+  {declared}
+  out[0] = {" + ".join(SHARED)};
+  __threadfence_block();
+  out[1] = 0;
+}}
+"""
+    (fence,) = [one for one in EntryView(tree({"k.cu": text}), SOURCE).walk("k").synchronisation if one.kind == "fence"]
+    read = fence.protects.split("reads ")[1].split(", writes")[0].split(", ")
+    assert len(read) > 2
+    assert tuple(read) == SHARED[: len(read)]
