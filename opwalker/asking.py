@@ -12,11 +12,11 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from opwalker.model.build import BuildFacts
 from opwalker.model.source import FileEntry, SourceRoot
@@ -40,8 +40,7 @@ _SAID = 3
 NATIVE = ("py_builds",)
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """What every command shares."""
 
     source: str | None = None
@@ -71,8 +70,7 @@ def toolkit(options: Options) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-@dataclass(frozen=True, slots=True)
-class OpsTable:
+class OpsTable(Struct, frozen=True):
     """All ops of a tree and the gaps met while they were read."""
 
     ops: tuple[Op, ...]

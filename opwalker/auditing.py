@@ -33,7 +33,7 @@ def audit_session(
 
     ``all_kernels`` gives the kernels of the source; it is asked only where a library has device code to compare with.
     """
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from opwalker.views.audit.lookup import SourceText
     from opwalker.views.audit.side import SourceSide
@@ -95,7 +95,7 @@ def _read_all(session: Session, files: Sequence[LibraryFile]) -> tuple[list[Libr
 
 
 def _read(session: Session, file: LibraryFile, number: int, total: int) -> LibraryFacts:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from opwalker.binary.fatbin import unpackers
     from opwalker.binary.read import read_file

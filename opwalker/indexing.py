@@ -12,8 +12,10 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.errors import InternalError
 from opwalker.facts.registry import (
@@ -57,8 +59,7 @@ _RISKY = ("worker-died", "timeout", "memory")
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexReport:
+class IndexReport(Struct, frozen=True):
     """What a run of ``index`` found and did.
 
     ``files`` counts by language. ``read`` files were opened; ``changed`` of them are new or have other content;

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from opwalker.asking import OpsTable, Options, Progress, Say, Session, asked
 from opwalker.errors import InputError, InternalError

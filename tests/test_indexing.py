@@ -10,11 +10,12 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import opwalker
 from opwalker.errors import InputError, InternalError
@@ -511,7 +512,7 @@ print(report.read)
 
 CHILD_FACTS = """
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Words:

@@ -10,8 +10,9 @@ import io
 import mmap
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from opwalker.errors import InputError
 
@@ -25,8 +26,7 @@ class BadElf(Exception):
     """The bytes are no ELF file that can be read; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One section: its place in memory and its bytes, none where the file holds none of them."""
 
     name: str
@@ -34,7 +34,7 @@ class Section:
     flags: int
     address: int
     link: int
-    data: memoryview = field(repr=False)
+    data: memoryview
 
     @property
     def executable(self) -> bool:
@@ -47,8 +47,7 @@ class Section:
         return bool(self.flags & 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(Struct, frozen=True):
     """One symbol. ``section`` is the index of the section that defines it, 0 for one that another library defines."""
 
     name: str

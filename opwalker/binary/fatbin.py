@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from importlib.util import find_spec
+
+from msgspec import Struct
 
 _MAGIC = 0xBA55ED50
 #: Magic, version, header size, size of all entries.
@@ -31,8 +32,7 @@ class Packed(Exception):
     """The code of an entry cannot be unpacked here; the text says what is missing or wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One module of device code. ``packing`` is ``lz4``, ``zstd`` or None; ``arch`` as build files spell it."""
 
     form: str
@@ -40,7 +40,7 @@ class Entry:
     size: int
     packing: str | None
     unpacked: int
-    data: memoryview = field(repr=False)
+    data: memoryview
 
     def code(self) -> bytes | memoryview:
         """The code as it was before it was packed. Raises Packed."""

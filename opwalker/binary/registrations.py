@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.binary.elf import Symbol
 from opwalker.binary.references import References
@@ -28,8 +29,7 @@ _NAME = re.compile(r"(?:[A-Za-z_]\w*::)?[A-Za-z_]\w*(?:\.\w+)?")
 _INITIALISER = re.compile(r"_GLOBAL__sub_I_|_ZL?\d+__static_initialization_and_destruction_0")
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(Struct, frozen=True):
     """The code of one registration block."""
 
     start: int

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.binding_text import function_ref, join_literals, key_name, literal
 from opwalker.facts.cpp_brackets import split_commas
@@ -20,8 +21,7 @@ from opwalker.model.walk import Gap, Span
 _TORCH_METHODS = frozenset("def op impl _impl impl_UNBOXED".split())
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
+class Handle(Struct, frozen=True):
     """What a registration handle stands for: a torch library block, or a module that functions are bound into."""
 
     kind: str
@@ -31,8 +31,7 @@ class Handle:
     unresolved: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a registration stands: file, line, preprocessor terms, C++ scope, and the macros that made it."""
 
     path: str

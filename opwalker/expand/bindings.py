@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.binding_blocks import (
     BLOCK_TEXT,
@@ -41,8 +42,7 @@ _EXPORT = re.compile(r"TVM_FFI_DLL_EXPORT(?:_INTERNAL)?_TYPED_FUNC\Z")
 _EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 
 
-@dataclass(frozen=True, slots=True)
-class Bindings:
+class Bindings(Struct, frozen=True):
     """All bindings of a tree, in file and line order, and what could not be read."""
 
     bindings: tuple[Binding, ...]

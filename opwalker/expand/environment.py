@@ -7,8 +7,10 @@ terms. ``Environment`` is the ``Scope`` of ``expand/expressions.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.environment_calls import ConstantCalls
@@ -27,8 +29,7 @@ from opwalker.model.body import CallFact
 _MAX_DEPTH = 50
 
 
-@dataclass(frozen=True)
-class Tools:
+class Tools(Struct, frozen=True):
     """What every environment of a follower shares. ``expand`` gives a text of a file with its macros expanded;
     ``memo`` keeps what depends on a translation unit alone."""
 
@@ -40,8 +41,17 @@ class Tools:
     written_out: Callable[[Candidate], list[dict[str, Term | None]]] = lambda candidate: []
 
 
-@dataclass(frozen=True)
-class Environment(NameLookup, TemplateReading, ClassReading, TypeReading, ValueTypes, ConstantCalls, SizeReading):
+class Environment(
+    Struct,
+    NameLookup,
+    TemplateReading,
+    ClassReading,
+    TypeReading,
+    ValueTypes,
+    ConstantCalls,
+    SizeReading,
+    frozen=True,
+):
     """A place where names are looked up. ``choices`` gives, by the start of a lambda, the call it is read for;
     ``bound`` are further bindings, such as a class template's parameters; ``owner`` is the class that the place stands
     in, where no frame says it. ``doubt`` says why the place may not be compiled at all in this way."""

@@ -7,8 +7,9 @@ bound, and what its members are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from opwalker.expand.deduction import literal_term
 from opwalker.expand.expressions import evaluate
@@ -24,8 +25,7 @@ _SHALLOW = 12
 _CONSTANT = "std::integral_constant<"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A class definition that a canonical type means: ``bound`` are its parameters, and those of classes around."""
 
     path: str

@@ -7,7 +7,8 @@ uses that brought it here.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.macros import MacroChoice
 from opwalker.expand.tokens import Token
@@ -16,8 +17,7 @@ from opwalker.expand.tokens import Token
 _MERGING = frozenset("++ -- << >> && || :: ## -> <= >= == != += -= *= /= %= &= |= ^= <: <% :> %> %: // /* ..".split())
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Struct, frozen=True):
     """One macro use: which macro, where it is used (offset within the file of the token that names it), which
     definition held, and the expansion its name was written in (0: the span itself). ``applied_in`` is the expansion
     that its closing parenthesis was written in: a macro that is passed as an argument is named here and applied

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.deduction import deduce
 from opwalker.expand.environment import Environment, Tools
@@ -22,8 +24,7 @@ from opwalker.model.cpp import Function
 from opwalker.model.reach import Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Explicit:
+class Explicit(Struct, frozen=True):
     """One explicit instantiation of a definition: its bindings and their printed form, or why they are not known.
     ``origin`` is where it stands, ``owner`` the class that a member is instantiated for."""
 

@@ -7,15 +7,16 @@ both branches count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opwalker.facts.cpp_text import Blanked, Conditionals, Group, blank
 from opwalker.link.index import Index
 from opwalker.notation.conditions import evaluate, parse_condition
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """One build: ``defines`` maps set macros to their value text (None for none), ``undefined`` are known unset.
     ``closed`` says that the build files were read: a macro that neither they nor the source nor a library sets is
     unset. ``passes`` are the macros of each pass of the device compiler, one for an architecture; without, what is

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.terms import Term
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """A definition that a call means: what its template parameters and those of its class are bound to (None: not
     worked out, for the reason ``why``), its class, and the types of what is passed for ``auto``. ``sure`` is false
     where another definition may be meant instead."""

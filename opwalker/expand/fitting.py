@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.expand.binder import Binder
 from opwalker.expand.constraints import is_excluded

@@ -6,7 +6,8 @@ In: finds, in the order in which they are met. Out: ``Reach``.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.frames import Frame

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
@@ -13,8 +15,7 @@ from opwalker.model.reach import KernelRef, Origin
 from opwalker.model.walk import PathStep
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Struct, frozen=True, dict=True):
     """``functions`` maps parameters (run-time and template) to kernels they can be; ``types`` maps template parameters
     to class names, ``bound`` to what a call binds them to (None: not worked out, for the reason ``unbound``).
     ``certain`` is false where a call on the way fits several functions. ``candidate`` is None for a lambda, which then
@@ -82,8 +83,7 @@ class Frame:
         return replace(body.context, aliases=body.context.aliases + tuple(sorted(self.types.items())))
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(Struct, frozen=True):
     """A function that is named without a call: where in a body, in which frame, and the spans of the template arguments
     there; outside of bodies, in which context, and their texts."""
 

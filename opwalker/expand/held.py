@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame, Named
@@ -33,8 +34,7 @@ _INSERTS = "emplace|insert|insert_or_assign|try_emplace|push_back|emplace_back|e
 _DEEPEST = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """``named`` are the functions that are stored; ``sure`` that they are those of the very object that is called
     through, and not of any object of its class."""
 
@@ -42,8 +42,7 @@ class Holding:
     sure: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """The text that an object is made from, where names in it are looked up, and the type that it is declared with."""
 
     text: str

@@ -7,7 +7,8 @@ definition (or base of it) that the function belongs to, with the class's parame
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from opwalker.expand.arity import accepts
 from opwalker.expand.deduction import Mismatch, argument
@@ -24,8 +25,7 @@ from opwalker.model.cpp import ClassDef, Function
 _MAX_BASES = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(Struct, frozen=True):
     """Where a candidate stands: ``type`` is its class (None: no class, or not known), ``bound`` the parameters of class
     templates around it, ``why`` the reason where they are not known; ``outer`` counts those of the class that stand in
     the function's own template head."""

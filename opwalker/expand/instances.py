@@ -7,7 +7,9 @@ A mention inside a generic lambda counts once for every call of the lambda, one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.choices import MAX_CHOICES, Choices, elements_of, is_generic, lambda_calls
@@ -30,8 +32,7 @@ MAX_INSTANCES = 20000
 _UNSEEN = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Instances:
+class Instances(Struct, frozen=True):
     """``texts`` in the order found; ``reason`` says why there may be more, None when these are all; ``origins`` say
     where values come from, as in ``KernelRef``."""
 

@@ -8,7 +8,8 @@ that the span can evaluate to counts, whatever the branch.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.environment import Environment

@@ -8,7 +8,8 @@ are not in the tree, then a definition that is the only one in the tree.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.files import Configuration, holds
 from opwalker.link.index import Index
@@ -35,8 +36,7 @@ _FAMILY = 20
 _OF_A_PASS = re.compile(r"__CUDA_ARCH_(?!LIST__)")
 
 
-@dataclass(frozen=True, slots=True)
-class MacroChoice:
+class MacroChoice(Struct, frozen=True):
     """A definition and how it was found. ``others`` counts further definitions that could hold as well; where that
     is open, ``alternatives`` are those, ``(path, definition)``."""
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from string import ascii_letters, digits
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.binding_blocks import RegistrationMacros
 from opwalker.expand.files import Files
@@ -44,8 +46,7 @@ _INCLUDE = "#include"
 MAX_TEXT = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class MadeFile:
+class MadeFile(Struct, frozen=True):
     """What macros make in a file: functions and other declarations, and the ``(text, line)`` of whole definitions, in
     order."""
 
@@ -244,9 +245,7 @@ def _declared(entry: T, use: Invocation, by: int) -> T:
     body = {name: getattr(entry, name) + by for name in ("body_start", "body_end") if getattr(entry, name, 0)}
     last = {"end_line": use.end_line} if hasattr(entry, "end_line") else {}
     scope = (*use.scope, *entry.scope)
-    return replace(
-        entry, scope=scope, offset=entry.offset + by, line=use.line, condition=use.condition, **body, **last
-    )
+    return replace(entry, scope=scope, offset=entry.offset + by, line=use.line, condition=use.condition, **body, **last)
 
 
 def _begins(text: str) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.deduction import deduce

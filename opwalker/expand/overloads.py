@@ -7,7 +7,8 @@ known and one candidate fits better than each other; otherwise all of them, none
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.expand.arity import is_pack
 from opwalker.expand.environment import Environment, Tools

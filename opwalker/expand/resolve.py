@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.arity import Arity
 from opwalker.expand.macros import MacroTable
@@ -24,8 +25,7 @@ _BROUGHT = 15
 _VIRTUAL = frozenset(("virtual", "pure", "override"))
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """Where a name stands: ``path`` and ``scope`` of the function around it, ``root`` the translation unit's file.
 
     ``usings`` are namespaces and ``aliases`` are names that the function's body brings in itself.
@@ -38,8 +38,7 @@ class Context:
     aliases: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A definition that a name can mean."""
 
     path: str
@@ -50,8 +49,7 @@ class Candidate:
         return self.path, self.function.offset
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Struct, frozen=True):
     """``candidates`` are equally good; ``declared`` says that the tree declares the name though no body is in it;
     ``loose`` that they are a guess: their parameters do not fit the call as far as the source shows them."""
 

@@ -6,8 +6,9 @@ In: a type's text, canonical or as declared. Out: ``Shape``. No name is looked u
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from opwalker.facts.cpp_brackets import match_angle, match_bracket, split_commas
 from opwalker.facts.cpp_heads import parse_parameters
@@ -19,8 +20,7 @@ _EXTENT = re.compile(r"\[([^\[\]]*)\]\Z")
 _POINTED = re.compile(r"\(\s*((?:[\w:]+::)?[*&]+)\s*\w*\s*((?:\[[^\]]*\])?)\s*\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """``base`` is the type's name with its arguments and without qualifiers; ``const`` whether it is; ``marks`` are
     ``*``, ``&``, ``&&`` and ``[n]``, the outermost last; ``parameters`` are those of a function type, whose result is
     the rest."""

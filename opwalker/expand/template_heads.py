@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from opwalker.facts.cpp_brackets import flat, split_commas
 
@@ -12,8 +13,7 @@ _NAMED = re.compile(r"([A-Za-z_]\w*)\s*\Z")
 _FUNCTION = re.compile(r"\(\s*[*&]\s*(\w+)\s*\)")
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateParameter:
+class TemplateParameter(Struct, frozen=True):
     """One parameter. ``type`` is None for a type parameter, otherwise the declared type of the constant, or the head
     of a template template parameter (``is_template``)."""
 

@@ -6,8 +6,9 @@ In: texts of builtin types, numbers. Out: ``Term`` values and their printed form
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 
 class Unknown(Exception):
@@ -18,23 +19,20 @@ class NoType(Unknown):
     """A substitution that fails: ``std::enable_if_t<false>``, a number for a type parameter."""
 
 
-@dataclass(frozen=True, slots=True)
-class TypeTerm:
+class TypeTerm(Struct, frozen=True):
     """A type in canonical spelling (``unsigned char``, ``c10::Half``, ``ns::Traits<64, true>``)."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConstTerm:
+class ConstTerm(Struct, frozen=True):
     """A constant; ``type`` is canonical (``int``, ``bool``, ``unsigned int``, an enumeration's qualified name)."""
 
     value: int | float
     type: str = "int"
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionTerm:
+class FunctionTerm(Struct, frozen=True):
     """A function as a template argument, already printed (``&(float ns::f<float>(float const&))``); ``internal`` for
     one whose name only its own translation unit sees."""
 
@@ -42,15 +40,13 @@ class FunctionTerm:
     internal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateTerm:
+class TemplateTerm(Struct, frozen=True):
     """A class or alias template as a template argument: its qualified name."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ListTerm:
+class ListTerm(Struct, frozen=True):
     """A constant array or aggregate: its elements in order; ``type`` is canonical, ``""`` where it is not known."""
 
     items: tuple[Term, ...]
@@ -62,8 +58,7 @@ class ListTerm:
         return "{" + ", ".join(print_term(item, None) for item in self.items) + "}"
 
 
-@dataclass(frozen=True, slots=True)
-class PackTerm:
+class PackTerm(Struct, frozen=True):
     """What a parameter pack holds."""
 
     items: tuple[Term, ...]
@@ -77,8 +72,7 @@ class PackTerm:
 Term = TypeTerm | ConstTerm | FunctionTerm | TemplateTerm | ListTerm | PackTerm
 
 
-@dataclass(frozen=True, slots=True)
-class PassedCall:
+class PassedCall(Struct, frozen=True):
     """A call of a lambda in a function that it is passed to. ``terms`` are the template arguments given there,
     ``types`` those of what is passed, None where one is not known; ``start`` is where the lambda's own function passes
     it on, ``number`` tells the calls apart."""

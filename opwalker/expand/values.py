@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from opwalker.notation.polynomial import Atom, Poly, call, poly, quotient, remainder, replace, symbol
 
@@ -16,15 +17,13 @@ THREAD_INDEXES = frozenset(f"{which}.{axis}" for which in ("threadIdx", "blockId
 THREAD_EXTENTS = {"threadIdx": "blockDim", "blockIdx": "gridDim"}
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     """An integer."""
 
     poly: Poly
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(Struct, frozen=True):
     """An address: ``offset`` elements of the type that ``root``'s pointer was declared with; one step of this pointer
     is ``step`` of them (a vector type's lanes)."""
 
@@ -34,15 +33,13 @@ class Pointer:
     element: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Struct, frozen=True):
     """What could not be worked out, and why."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Several:
+class Several(Struct, frozen=True):
     """One of several addresses, each with the branch that chooses it."""
 
     options: tuple[tuple[str, Pointer], ...]
@@ -57,8 +54,7 @@ class Several:
 Value = Number | Pointer | Several | Unread
 
 
-@dataclass(frozen=True)
-class LambdaCall:
+class LambdaCall(Struct, frozen=True):
     """A call of a lambda: where it stands, and the values of the lambda's parameters."""
 
     at: int

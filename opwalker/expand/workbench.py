@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from opwalker.expand.bindings import BindingReader, Bindings
 from opwalker.expand.bodies import Bodies
@@ -39,8 +40,7 @@ def at_once(question: str, kind: Any, read: Callable[[], Any]) -> Any:
     return read()
 
 
-@dataclass(frozen=True, slots=True)
-class BuildView:
+class BuildView(Struct, frozen=True):
     """What is known of the builds of a tree.
 
     ``builds_of`` gives the kinds of build that compile a file (None: nothing says), ``names_of`` what

@@ -12,7 +12,8 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker import resources
 from opwalker.facts import clang_library
@@ -31,8 +32,7 @@ CUDA_HOME = "/usr/local/cuda"
 _STANDARD = "-std=c++20"
 
 
-@dataclass(frozen=True, slots=True)
-class Headers:
+class Headers(Struct, frozen=True):
     """Absolute include folders: of torch (``torch``, with its ``torch_version``), of CUDA (``cuda``, with
     ``cuda_version`` as ``CUDA_VERSION`` counts it), of Python (``python``)."""
 

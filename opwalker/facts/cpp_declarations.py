@@ -7,7 +7,8 @@ met again in another preprocessor branch is entered once, by its offset.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.facts.cpp_brackets import flat, match_bracket, skip_blanks, split_commas
 from opwalker.facts.cpp_functions import function_entry
@@ -54,8 +55,7 @@ def _held_class(core: str) -> re.Match[str] | None:
     return None
 
 
-@dataclass(slots=True)
-class Head:
+class Head(Struct):
     """A ``{`` that opened something: ``kind`` is scope, linkage, class, enum, variable, function, block or other."""
 
     kind: str

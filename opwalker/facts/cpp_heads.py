@@ -7,7 +7,9 @@ function. Parameter lists are split here too. Bodies are never looked at.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.facts.cpp_brackets import flat, last_word, match_angle, match_bracket, split_commas
 
@@ -49,8 +51,7 @@ _POINTED_AT = re.compile(r"\s*\)\s*[(\[]")
 _INITIALISERS = re.compile(r"\s*(?:try\s*)?:(?!:)")
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionHead:
+class FunctionHead(Struct, frozen=True):
     """A function's head. Offsets are relative to the head's text. ``qualifiers`` are those written before the name."""
 
     name: str

@@ -6,7 +6,8 @@ In: a declaration's text, templates stripped. Out: plain tuples; ``cpp_declarati
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.facts.cpp_brackets import flat, match_angle, match_bracket, split_commas
 from opwalker.facts.cpp_heads import strip_templates
@@ -44,8 +45,7 @@ _ATTRIBUTE_USE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class VariableHead:
+class VariableHead(Struct, frozen=True):
     """A variable's declaration, in offsets of the text: its initialiser is ``[value_at, end)``; ``offset`` is 0 for
     the first declarator, whose place is the declaration's, and that of the comma before for those behind it."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # Every alternative begins with a character of its own: the engine then skips from one such character to the next.
 _LEXEME = re.compile(
@@ -34,8 +35,7 @@ def _blank(text: str) -> str:
     return _NOT_NEWLINE.sub(" ", text)
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(Struct, frozen=True):
     """A preprocessor line. ``body`` starts at ``body_offset``; continuations in it are blanked."""
 
     name: str
@@ -45,8 +45,7 @@ class Directive:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """One branch of a conditional: its text is ``[start, end)``; ``condition`` indexes the table of conditions."""
 
     start: int
@@ -54,8 +53,7 @@ class Branch:
     condition: int
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """An ``#if … #endif``: its branches, and whether an ``#else`` makes them exhaustive."""
 
     start: int
@@ -63,8 +61,7 @@ class Group:
     branches: tuple[Branch, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Blanked:
+class Blanked(Struct, frozen=True):
     """``code``: comments blanked. ``plain``: strings' and characters' contents and directives blanked as well.
 
     ``made`` are ``(offset, line)`` of text behind the end of the file that macros made: each lies on one line.

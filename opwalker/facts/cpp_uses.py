@@ -7,7 +7,8 @@ declaration goes on behind the uses that stand before it.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.facts.cpp_names import KEYWORDS

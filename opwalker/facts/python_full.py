@@ -8,7 +8,8 @@ across files here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.facts.python_foreign import foreign_names, may_be_foreign
 from opwalker.facts.python_layout import Layout

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from opwalker.facts.python_layout import Head, Layout
 from opwalker.facts.python_light import import_statements
@@ -53,8 +54,7 @@ _OPS_LIKE = re.compile(r"_ops\b")
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(slots=True)
-class Needles:
+class Needles(Struct):
     """What to look at.
 
     ``roots`` spell ``torch.ops`` or something below it (``{"ops": "torch.ops"}``); ``names`` are bare names of

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.facts import python_steps
 from opwalker.facts.python_layout import Head, Layout

@@ -8,10 +8,10 @@ here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import tree_sitter
 import tree_sitter_python
+from msgspec import Struct
 
 from opwalker.model.python import PyClass, PyFunction
 
@@ -75,8 +75,7 @@ class TooDeep(Exception):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """What surrounds a node. ``functions`` and ``classes`` are nodes, innermost first."""
 
     qualname: str | None

@@ -3,7 +3,7 @@
 In: nothing. Out: extractors by language, and rounds that read some files again once others are known. Functions are
 named, not imported: a worker process imports those that it needs, and a warm start imports none.
 
-An extractor ``f(source: SourceFile)`` gives a facts dataclass whose fields all have defaults, one of them ``problems``.
+An extractor ``f(source: SourceFile)`` gives a facts record whose fields all have defaults, one of them ``problems``.
 Its facts depend on the text alone, not on the path: they are kept by content digest. A function ``names(facts)`` in the
 same module, where there is one, gives ``(name, kind)`` pairs for the store's table of names.
 """
@@ -13,10 +13,11 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from opwalker import resources
 from opwalker.model.source import Problem
@@ -29,9 +30,8 @@ MESSAGE_LENGTH = 500
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Extractor:
-    """One kind of facts. ``function`` and ``facts`` (the dataclass) are spelt ``package.module:name``.
+class Extractor(Struct, frozen=True):
+    """One kind of facts. ``function`` and ``facts`` (the record) are spelt ``package.module:name``.
 
     ``sources`` are the files whose code makes the facts, as patterns ``folder/name*.py`` relative to the package or
     ``grammars/…``; facts made by other code are not used.
@@ -43,8 +43,7 @@ class Extractor:
     sources: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """A second reading of the files in ``language`` that matter, each for the names that matter in it.
 
     ``prepare`` names a function of ``{path: facts of the kind first}`` and of what was kept of an earlier state of the
@@ -67,8 +66,7 @@ class Round:
     sources: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(Struct, frozen=True):
     """Extractors by language, and the rounds after them in order."""
 
     extractors: Mapping[str, tuple[Extractor, ...]]

@@ -17,11 +17,12 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opwalker.facts.registry import MESSAGE_LENGTH, PROBLEM, Extractor, problem_name
 from opwalker.model.source import FileEntry, Problem, SourceFile
@@ -48,8 +49,7 @@ IDLE = 0xFFFFFFFF
 MARK = struct.Struct("<I")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Bounds of one file: wall ``seconds``, ``memory`` in bytes beyond a worker's first, and size in ``file_bytes``."""
 
     seconds: float = 20.0
@@ -57,8 +57,7 @@ class Limits:
     file_bytes: int = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """Facts of one kind, as the store takes them. ``names`` are ``(name, kind)`` and include the file's problems."""
 
     kind: str
@@ -66,8 +65,7 @@ class Made:
     names: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(Struct, frozen=True):
     """What came of one file. ``digest`` is that of its content, or a made-up one where the content could not be read.
 
     ``made`` holds the facts that were not there before. ``passing`` is true when the file must be looked at again even
@@ -80,8 +78,7 @@ class Extracted:
     passing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(Struct, frozen=True):
     """What a file is read again for: ``names``, and its encoded facts for fewer names, if its digest is still this."""
 
     names: frozenset[str]
@@ -89,8 +86,7 @@ class Hint:
     known: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """What to do with each file.
 
     ``reader`` names a function ``f(root_path, entry) -> SourceFile``. ``kept`` are, by kind, the digests whose facts

@@ -10,8 +10,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from opwalker.link.build_cuda import AskedArchitectures, architectures, compiled_for
 from opwalker.link.build_events import Event

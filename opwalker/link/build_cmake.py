@@ -8,7 +8,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.link.build_assemble import Assembly
 from opwalker.link.build_control import HANDLERS as CONTROL
@@ -33,8 +34,7 @@ _FOREIGN = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """What one entry file came to in one kind of build."""
 
     targets: list[Target]

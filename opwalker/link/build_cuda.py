@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _DOTTED = re.compile(r"(\d{1,2})\.(\d)([af]?)(\+PTX)?\Z", re.IGNORECASE)
 _WHOLE = re.compile(r"(?:sm_|compute_)?(\d{1,2})(\d)([af]?)\Z", re.IGNORECASE)
@@ -26,8 +27,7 @@ def architecture(text: str) -> str | None:
     return f"{int(match.group(1))}.{match.group(2)}{match.group(3).lower()}{ptx}"
 
 
-@dataclass(frozen=True, slots=True)
-class AskedArchitectures:
+class AskedArchitectures(Struct, frozen=True):
     """The architectures to build for, in canonical spelling, and the version of the toolkit (``13.0``). ``assumed``
     where nobody has asked for them: then only what a build file says of a file or target itself counts for it."""
 

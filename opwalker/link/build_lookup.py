@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.model.build import BUILDS, BuildFacts, Define, Target
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from opwalker.model.audit import Provenance
 from opwalker.model.build import BuildCommand
@@ -22,8 +23,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 MAX_DEPTH = 4
 
 
-@dataclass(frozen=True, slots=True)
-class BuildOrigins:
+class BuildOrigins(Struct, frozen=True):
     """``fetched`` and ``generators`` in the order of the files; ``texts`` the arguments of files that fetch."""
 
     fetched: tuple[Provenance, ...] = ()

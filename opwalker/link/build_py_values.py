@@ -7,8 +7,9 @@ dicts that the branches write (``build_guard``). What is not known keeps the tex
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from opwalker.link.build_guard import Guard, Stopped, excludes, implied, join, merge_sequences, resolved, without
 from opwalker.link.build_values import MARK
@@ -31,8 +32,7 @@ class Element(NamedTuple):
         return self._replace(guard=join(guard, self.guard)) if guard else self
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """A value that is not known. ``truth`` is set where at least that is; ``number`` tells computations apart."""
 
     text: str
@@ -40,22 +40,19 @@ class Unknown:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Struct, frozen=True):
     """Something of a module that is not read, by its dotted name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PathText:
+class PathText(Struct, frozen=True):
     """A ``pathlib.Path``."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One of several values, each with the condition that makes it the one."""
 
     options: tuple[tuple[Guard, Any], ...]

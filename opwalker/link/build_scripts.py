@@ -10,7 +10,8 @@ import ast
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from opwalker.link.build_assemble import Assembly
 from opwalker.link.build_guard import Guard, LimitReached, Stopped
@@ -29,8 +30,7 @@ _OTHER_DEVICES = re.compile(
 _VARIANT = re.compile(r"(?:setup|pyproject)[_-](\w+)\.\w+\Z")
 
 
-@dataclass(slots=True)
-class Scripts:
+class Scripts(Struct):
     """What the scripts of a tree came to in one kind of build.
 
     ``module_names`` are modules that a script lists without sources: something else, mostly CMake, makes them.

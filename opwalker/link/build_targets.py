@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.link.build_architectures import architectures_in_text, architectures_of
 from opwalker.link.build_assemble import DEVICE_SUFFIXES, needs_device

@@ -9,8 +9,9 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Parameter, Variable
 

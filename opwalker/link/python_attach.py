@@ -7,13 +7,14 @@ found is ``python_register``'s business; a start that only joins need not load t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.model.walk import Gap, Op
 
 
-@dataclass(frozen=True, slots=True)
-class PythonRegistrations:
+class PythonRegistrations(Struct, frozen=True):
     """``ops`` by name: those with ``defs`` are defined in Python, the others only get something attached.
 
     ``functions`` tells which function stands behind an op: ``((file, qualname), op name)``.

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opwalker.link.python_calls import Caller
 from opwalker.link.python_graph import Graph
@@ -42,8 +44,7 @@ _MOST_ROUNDS = 64
 _SAYS_NOTHING = ("hasattr(", "self.")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A registration and its place: ``origin`` is the torch call that is reached, ``condition`` what stays open."""
 
     effect: Effect
@@ -54,8 +55,7 @@ class Found:
     origin: tuple[str, int]
 
 
-@dataclass(slots=True)
-class Context:
+class Context(Struct):
     """What holds while one entry is followed. ``found`` is None where effects do not count."""
 
     path: str

@@ -8,7 +8,8 @@ facts is not guessed.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.link.python_modules import Modules, Reads
 from opwalker.model.python import PyAlias, PyCall, PyClass, PyFacts, PyFunction, PyImport, PyStep
@@ -18,16 +19,14 @@ _SELF = ("self", "cls")
 _MOST_BASES = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A function, method or class of a file."""
 
     path: str
     qualname: str
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """A name that a step binds, ``name`` or ``Class.name`` of a file, and what is asked of its value.
 
     The value may be an op; whether it is one, the flow of registrations tells.

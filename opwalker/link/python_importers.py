@@ -8,7 +8,8 @@ The table can be kept and brought up to date for the files that have changed sin
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from opwalker.link.python_compiled import compiled_imports, last_words
 from opwalker.link.python_modules import Modules
@@ -21,8 +22,7 @@ from opwalker.notation.python_imports import ImportedName
 Row = tuple[str, str | None, list[int]]
 
 
-@dataclass(slots=True)
-class Imports:
+class Imports(Struct):
     """``rows`` are the imports of each file, ``mentions`` the files that mention ops. ``stamps`` say for which facts of
     each file they hold, ``paths`` for which files the tree had; ``files`` are these, in order: a file's number is its
     place there. ``exports`` are the names that packages bind by importing them. ``extensions`` are the modules that

@@ -7,7 +7,9 @@ looked at here, and no file alone: what can be settled for one file is ``python_
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.link.python_compiled import imported_modules
 from opwalker.link.python_importers import Imports
@@ -23,8 +25,7 @@ from opwalker.model.walk import PythonRef
 LEVELS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """A call in a file, of an op or of a function; ``defined`` is the line of the function around it."""
 
     path: str

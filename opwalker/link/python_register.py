@@ -8,7 +8,9 @@ fakes), as ``Op``s without a definition; and the gaps.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opwalker.link.python_attach import PythonRegistrations
 from opwalker.link.python_flow import Context, Flow, Found
@@ -34,8 +36,7 @@ from opwalker.model.python import PyFunction
 from opwalker.model.walk import Gap, HostRef, Op, OpDef, OpImpl, PythonRef, Span
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Struct, frozen=True):
     """One registration, with everything that other files say of it settled.
 
     ``action`` is as in ``Effect``; ``name`` is None where only ``gaps`` come of it. ``function`` is the function behind
@@ -53,8 +54,7 @@ class Registered:
     gaps: tuple[Gap, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FileRegistrations:
+class FileRegistrations(Struct, frozen=True):
     """What one file registers, by line, and the names in it that stand for ops: ``(name or Class.name, the op)``."""
 
     made: tuple[Registered, ...] = ()
@@ -87,8 +87,7 @@ def _registered(flow: Flow, found: Found) -> Registered:
     return Registered(effect.action, effect.name, fake=fake)
 
 
-@dataclass(slots=True)
-class _Op:
+class _Op(Struct):
     """An op while it is put together."""
 
     schemas: list[str] = field(default_factory=list)

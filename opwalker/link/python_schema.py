@@ -8,7 +8,8 @@ function.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.link.python_values import Const, Outer, Value
 from opwalker.model.python import PyFunction
@@ -66,8 +67,7 @@ class NoSchema(ValueError):
     """There is no schema; the text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """How the file of a function understands names: ``value`` gives what a bare name or default's text stands for."""
 
     value: Callable[[str], Value]

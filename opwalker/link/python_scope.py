@@ -9,9 +9,9 @@ those, and the definitions that registrations use.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct, field
 
 from opwalker.link.python_importers import Imports
 from opwalker.link.python_modules import Modules
@@ -57,8 +57,7 @@ def resolved_of(
     return units.kept
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     """What held when nothing more was needed: the units of all files, what each file had been searched for, the state
     of the light facts and a digest of all that was asked for."""
 

@@ -6,7 +6,7 @@ In: the name of a function of ``torch.library`` (or a method of what it returns)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.link.python_values import (
     NONE,
@@ -56,8 +56,7 @@ LIBRARY_METHODS = frozenset({"define", "impl", "_register_fake", "_impl_with_aot
 DEFINED_METHODS = frozenset({"register_fake", "register_kernel", "register_autograd", "impl_abstract", "impl"})
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """One registration: ``action`` is ``define``, ``impl``, ``fake`` or ``autograd``.
 
     ``name`` is the op's full name where it is known, else None and ``why`` says why; ``given`` marks a name that a
@@ -74,8 +73,7 @@ class Effect:
     given: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """The arguments of a call, with look-up by position or name."""
 
     positional: tuple[Value, ...]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from opwalker.link.python_graph import Graph, bound_name
 from opwalker.link.python_modules import Modules
@@ -26,8 +26,7 @@ U = TypeVar("U")
 WHOLE = frozenset({"", "*"})
 
 
-@dataclass(slots=True)
-class Kept(Generic[U]):
+class Kept(Struct, Generic[U]):
     """What is kept. ``paths`` stands for the names of all files; ``stamps`` are those of the facts, light and full, of
     every file that has a unit or that one leans on; ``faces`` stand for what others see of the latter, by name, and
     ``reads`` are the names that a unit leans on, by file: one name, "", where a file counts as a whole."""

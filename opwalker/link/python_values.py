@@ -6,16 +6,14 @@ function is given is ``Given``: another call of the function may make it known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """The root of all values."""
 
 
-@dataclass(frozen=True, slots=True)
-class Const(Value):
+class Const(Value, frozen=True):
     """A string, number, truth value or None."""
 
     value: str | int | float | bool | None
@@ -25,47 +23,51 @@ NONE = Const(None)
 NO_TEXT = Const("")
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown(Value):
+class Unknown(Value, frozen=True):
     """What cannot be known; ``reason`` completes the sentence "… is"."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Given(Value):
+class Given(Value, frozen=True):
     """What depends on a parameter that has no value yet; ``text`` is how it is spelt."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outer(Value):
+class Outer(Value, frozen=True):
     """A name of a module outside of the tree, such as ``torch.library.custom_op``; or an op, ``torch.ops.ns.op``."""
 
     dotted: str
 
 
-@dataclass(frozen=True, slots=True)
-class InModule(Value):
+class InModule(Value, frozen=True):
     """A module of the tree."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Func(Value):
+class Func(Value, frozen=True, eq=False):
     """A function of the tree; ``closure`` holds the names of the functions around it, by qualname."""
 
     path: str
     qualname: str
     line: int
-    closure: Frame | None = field(default=None, compare=False)
-    owner: Instance | None = field(default=None, compare=False)
+    closure: Frame | None = None
+    owner: Instance | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Func) and (self.path, self.qualname, self.line) == (
+            other.path,
+            other.qualname,
+            other.line,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.qualname, self.line))
 
 
-@dataclass(frozen=True, slots=True)
-class Lambda(Value):
+class Lambda(Value, frozen=True):
     """A lambda, by its text and place."""
 
     text: str
@@ -73,30 +75,26 @@ class Lambda(Value):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Class(Value):
+class Class(Value, frozen=True):
     """A class of the tree."""
 
     path: str
     qualname: str
 
 
-@dataclass(frozen=True, slots=True)
-class Seq(Value):
+class Seq(Value, frozen=True):
     """A list, tuple or set."""
 
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Dict(Value):
+class Dict(Value, frozen=True):
     """A dictionary."""
 
     pairs: tuple[tuple[Value, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Library(Value):
+class Library(Value, frozen=True):
     """A ``torch.library.Library`` and where it is made."""
 
     namespace: Value
@@ -106,16 +104,14 @@ class Library(Value):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Defined(Value):
+class Defined(Value, frozen=True):
     """What ``custom_op`` returns: an op by its full name, with the function behind it."""
 
     name: str
     function: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Schema(Value):
+class Schema(Value, frozen=True):
     """The schema that ``infer_schema`` reads off a function; ``name`` stands in front of it."""
 
     function: Value
@@ -123,8 +119,7 @@ class Schema(Value):
     name: Value = NO_TEXT
 
 
-@dataclass(frozen=True, slots=True)
-class Partial(Value):
+class Partial(Value, frozen=True):
     """A callable with arguments already given."""
 
     function: Value
@@ -132,23 +127,20 @@ class Partial(Value):
     keywords: tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Method(Value):
+class Method(Value, frozen=True):
     """A method that is looked up and not yet called."""
 
     owner: Value
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Choice(Value):
+class Choice(Value, frozen=True):
     """Several values, one of which it is."""
 
     values: tuple[Value, ...]
 
 
-@dataclass(slots=True)
-class Frame:
+class Frame(Struct):
     """The names of a running function: its own, and those of the function that it is nested in."""
 
     path: str
@@ -166,15 +158,13 @@ class Frame:
         return None
 
 
-@dataclass(eq=False, slots=True)
-class InstanceState:
+class InstanceState(Struct, eq=False):
     """The attributes of one object."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Instance(Value):
+class Instance(Value, frozen=True):
     """An object of a class of the tree. ``above`` is set for ``super()``: the class whose bases are looked at."""
 
     path: str

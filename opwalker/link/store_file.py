@@ -15,8 +15,9 @@ import os
 import re
 import sqlite3
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from opwalker.model.source import SourceRoot
 
@@ -64,8 +65,7 @@ class UnusableStore(Exception):
     """A store file that is there and cannot be used. ``str()`` is the reason, fit to stand after "the store …"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """An open store: ``path`` is None when it lives in memory; ``line`` is what the user should know, or None."""
 
     connection: sqlite3.Connection

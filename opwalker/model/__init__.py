@@ -1,1 +1,1 @@
-"""The nouns that flow between the stages: frozen, slotted dataclasses, standard library only."""
+"""The nouns that flow between the stages: frozen records (``msgspec.Struct``), nothing else of a library."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.body import Span2
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """``base[index]`` (``kind == "index"``), ``*base`` (``"deref"``) or ``base->`` (``"arrow"``); ``index`` is None
     for the last two. ``written`` where it is assigned to, ``read`` where its value is taken, neither where only its
     address is."""
@@ -23,8 +22,7 @@ class Access:
     block: int
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """A ``for`` loop's parts (None where empty); a ``while`` loop has a condition alone."""
 
     start: int
@@ -35,8 +33,7 @@ class Loop:
     body: Span2
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Struct, frozen=True):
     """``if (condition) return;``: behind ``start``, within ``until``, the condition is false. ``kind`` is the statement
     that leaves: ``return``, ``continue`` or ``break``."""
 
@@ -46,8 +43,7 @@ class Leave:
     until: Span2
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A variable that is changed after its declaration: ``=``, ``+=``, ``++``; ``value`` is None for the last."""
 
     target: str
@@ -56,8 +52,7 @@ class Change:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class AccessFacts:
+class AccessFacts(Struct, frozen=True):
     """All of these of one body, each kind in source order."""
 
     accesses: tuple[Access, ...] = ()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """One instruction of inline assembly.
 
     ``opcode`` is its name (``"st"``, ``"cp.async.bulk"``), ``what`` the kind of work in a word or two (``"store"``,
@@ -30,8 +29,7 @@ class Instruction:
     predicate: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AsmFact:
+class AsmFact(Struct, frozen=True):
     """An ``asm`` statement: its instructions, and the C++ expressions that stand for its operands ``%0``, ``%1``, …
 
     ``condition`` is the preprocessor condition that it stands under and its function does not, that of a macro

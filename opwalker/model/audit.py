@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from opwalker.model.binary import DeviceCode
 from opwalker.model.places import Gap, SourceInfo, Span
@@ -14,8 +14,7 @@ STATUSES = ("both", "source_only", "binary_only")
 VERDICTS = ("equal", "incomplete", "different")
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRef:
+class TargetRef(Struct, frozen=True):
     """A target of the build files that makes a library. ``outside`` counts the sources that are not in the tree:
     fetched or generated when it is built."""
 
@@ -27,8 +26,7 @@ class TargetRef:
     condition: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Struct, frozen=True):
     """Where code comes from that is not in the source: ``kind`` is ``fetched`` (another repository, ``name`` its
     address or name), ``generated`` (``name`` is the script) or ``library`` (``name`` is a library of headers)."""
 
@@ -38,8 +36,7 @@ class Provenance:
     makes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryAudit:
+class LibraryAudit(Struct, frozen=True):
     """One shared library, what makes it, and what is in it.
 
     ``also`` are the paths of the same module for other Pythons, or of equal files. ``kernels`` counts names,
@@ -66,16 +63,14 @@ class LibraryAudit:
     left_out: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadLibrary:
+class UnreadLibrary(Struct, frozen=True):
     """A file of a folder or a wheel that has a library's name and could not be read: it takes no part."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class OpAudit:
+class OpAudit(Struct, frozen=True):
     """One op. ``schema`` is the source's, ``built_schema`` the libraries' where it is another or the source has none.
 
     ``keys`` are the dispatch keys of the source's build, ``built_keys`` those that the libraries show; None where they
@@ -95,8 +90,7 @@ class OpAudit:
     explained: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class KernelAudit:
+class KernelAudit(Struct, frozen=True):
     """One kernel of the source.
 
     ``predicted`` and ``built`` count instances. ``instances`` are the built ones, ``missing`` are predicted and not
@@ -123,8 +117,7 @@ class KernelAudit:
     named_archs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKernels:
+class ForeignKernels(Struct, frozen=True):
     """Kernels of one library that its source does not define, and what they are."""
 
     library: str
@@ -135,8 +128,7 @@ class ForeignKernels:
     explained: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ArchitectureAudit:
+class ArchitectureAudit(Struct, frozen=True):
     """Architectures that the build files name and those that the libraries have code for. ``reason`` says what a
     difference means."""
 
@@ -147,8 +139,7 @@ class ArchitectureAudit:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuditCounts:
+class AuditCounts(Struct, frozen=True):
     """How many ops, kernels and instances stand where; ``unexplained`` counts what nothing explains."""
 
     ops_both: int = 0
@@ -165,12 +156,11 @@ class AuditCounts:
     unexplained: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AuditResult:
+class AuditResult(Struct, frozen=True, kw_only=True):
     """The whole comparison. ``wheels`` are the files that the libraries came from, ``op`` is the op that was asked for
     alone."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     source: SourceInfo
     build: str
     wheels: tuple[str, ...] = ()

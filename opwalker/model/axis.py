@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class AxisOrigin:
+class AxisOrigin(Struct, frozen=True):
     """A place that gives an axis some of its values.
 
     ``kind``: ``macro`` (``text`` is the macro's name, ``line`` its use), ``switch`` (``text`` is what it tests),
@@ -26,16 +25,14 @@ class AxisOrigin:
     parts: tuple[Axis, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AxisGiven:
+class AxisGiven(Struct, frozen=True):
     """The values that an axis takes while another one has one of the values ``when``."""
 
     when: tuple[str, ...]
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """A template parameter with the values that its instances have, as printed, and where they come from.
 
     A value without an origin is one whose way could not be followed. Where not every value occurs with every value of

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceCode:
+class DeviceCode(Struct, frozen=True):
     """The device code of a library for one architecture, in one form: ``elf`` (machine code) or ``ptx``.
 
     ``arch`` is as build files spell it (``"9.0a"``). ``kernels`` counts the entry points in it; None where the code is
@@ -20,8 +19,7 @@ class DeviceCode:
     kernels: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltKernel:
+class BuiltKernel(Struct, frozen=True):
     """One kernel that a library registers with the CUDA runtime.
 
     ``name`` and ``arguments`` are those of its demangled name (``vllm::rms_norm_kernel``, ``"c10::Half, 8, 2, true"``);
@@ -37,8 +35,7 @@ class BuiltKernel:
     unit: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltOp:
+class BuiltOp(Struct, frozen=True):
     """A schema, or a name given to ``impl``, that a library hands to torch.
 
     ``namespace`` and ``key`` are None where the bytes do not say them.
@@ -50,8 +47,7 @@ class BuiltOp:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryFacts:
+class LibraryFacts(Struct, frozen=True):
     """Everything that was read of one shared library.
 
     ``modules`` are the Python modules that it can be imported as, ``exports`` its global symbols that no C++ mangling

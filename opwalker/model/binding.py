@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionRef:
+class FunctionRef(Struct, frozen=True):
     """A function as a registration names it.
 
     ``name`` is qualified as written, without ``&``, casts and wrappers; ``template`` the text of its template
@@ -22,8 +21,7 @@ class FunctionRef:
     owner: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """``role`` is ``def`` or ``impl``.
 
     ``name`` is the op's full name (``ns::op.overload``, ``module.Class.method``); ``schema`` its text where the binding

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 Span2 = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A control structure or lambda: ``kind`` is ``if``, ``else``, ``if constexpr``, ``case``, ``switch``, ``loop`` or
     ``lambda``; ``condition`` spans its condition (a case: its label; None for default); ``parent`` indexes a block."""
 
@@ -19,8 +18,7 @@ class Block:
     parent: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallFact:
+class CallFact(Struct, frozen=True):
     """A call. ``name`` is the callee as written without template arguments or object; ``receiver`` spans the object of
     a member call; ``arguments`` and ``template_arguments`` are spans, ``template_arguments`` None when none stand."""
 
@@ -39,8 +37,7 @@ class CallFact:
         return self.name.rsplit("::", 1)[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchFact:
+class LaunchFact(Struct, frozen=True):
     """``kernel<<<configuration>>>(arguments)``."""
 
     start: int
@@ -51,8 +48,7 @@ class LaunchFact:
     block: int
 
 
-@dataclass(frozen=True, slots=True)
-class LocalFact:
+class LocalFact(Struct, frozen=True):
     """A local variable, alias (``type == "using"``) or namespace alias (``type == "namespace"``).
 
     ``value`` spans the initialiser (with its parentheses or braces), None without one.
@@ -66,8 +62,7 @@ class LocalFact:
     block: int
 
 
-@dataclass(frozen=True, slots=True)
-class AssignFact:
+class AssignFact(Struct, frozen=True):
     """An assignment; ``target`` is the left side as written."""
 
     target: str
@@ -76,8 +71,7 @@ class AssignFact:
     block: int
 
 
-@dataclass(frozen=True, slots=True)
-class LambdaFact:
+class LambdaFact(Struct, frozen=True):
     """A lambda; ``parameters`` are ``(type, name)``, ``template`` its template parameter list's text or None."""
 
     start: int
@@ -87,8 +81,7 @@ class LambdaFact:
     parameters: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExitFact:
+class ExitFact(Struct, frozen=True):
     """A statement that leaves the function (or lambda) that it stands in: ``kind`` is ``return`` or ``throw``;
     ``value`` spans what is returned or thrown, None for nothing."""
 
@@ -99,8 +92,7 @@ class ExitFact:
     block: int
 
 
-@dataclass(frozen=True, slots=True)
-class BodyFacts:
+class BodyFacts(Struct, frozen=True):
     """Everything read from one body. ``errors`` are spans that the parser could not read; ``scopes`` are the compound
     statements that are no block of a control structure, braces included, in order; ``braced`` are objects made as
     ``T{...}``, as calls of ``T``."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.source import Problem
 
@@ -17,8 +17,7 @@ BUILDS = ("cuda", "rocm", "cpu")
 TARGET_KINDS = ("module", "jit", "library", "executable")
 
 
-@dataclass(frozen=True, slots=True)
-class BuildArgument:
+class BuildArgument(Struct, frozen=True):
     """One argument of a CMake command as written, without its quotes. ``style`` is ``bare``, ``quoted``,
     ``bracket``."""
 
@@ -27,8 +26,7 @@ class BuildArgument:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class BuildCommand:
+class BuildCommand(Struct, frozen=True):
     """One CMake command, its name in lower case.
 
     A block (``if``, ``foreach``, ``function``, ...) holds its commands in ``body``; ``elseif`` and ``else`` follow
@@ -41,8 +39,7 @@ class BuildCommand:
     body: tuple[BuildCommand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectExtension:
+class ProjectExtension(Struct, frozen=True):
     """An extension module that ``pyproject.toml`` or ``setup.cfg`` lists."""
 
     name: str
@@ -52,8 +49,7 @@ class ProjectExtension:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFacts:
+class ProjectFacts(Struct, frozen=True):
     """What ``pyproject.toml`` says about compiling: the CMake cache entries and the folder that it installs to."""
 
     name: str | None = None
@@ -64,8 +60,7 @@ class ProjectFacts:
     extensions: tuple[ProjectExtension, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BuildFile:
+class BuildFile(Struct, frozen=True):
     """One build file. ``language`` is ``cmake`` (then ``commands``), ``python`` (then ``text``) or ``project``."""
 
     path: str
@@ -76,8 +71,7 @@ class BuildFile:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Define:
+class Define(Struct, frozen=True):
     """A preprocessor macro that a build sets. ``condition`` is the build-file condition it stands under, or None.
 
     ``language`` is set where only the files of one language get it: ``CUDA``, ``HIP``, ``CXX`` or ``C``.
@@ -91,8 +85,7 @@ class Define:
     language: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TargetSource:
+class TargetSource(Struct, frozen=True):
     """A source file of a target, with the build-file condition it is added under.
 
     ``path`` is relative to the root, with ``/``; a file outside the tree keeps the build file's spelling
@@ -108,8 +101,7 @@ class TargetSource:
     archs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Something that a build compiles, mostly an extension module; see ``TARGET_KINDS``.
 
     ``name`` is the last component of the module that it makes (``_C``), ``module`` the dotted name where known
@@ -130,16 +122,14 @@ class Target:
     kind: str = "module"
 
 
-@dataclass(frozen=True, slots=True)
-class BuildProblem:
+class BuildProblem(Struct, frozen=True):
     """A fault or a gap of one build file: what could not be read, found or evaluated there."""
 
     file: str
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True)
-class BuildFacts:
+class BuildFacts(Struct, frozen=True):
     """All targets of a tree, macros set for a whole build (``defines`` by build), and the architectures named.
 
     ``architectures`` are as the build files spell them (``"9.0a"``), in order of appearance. ``flagged`` are macros

@@ -7,8 +7,9 @@ A rule imports nothing but ``model`` and ``notation``: it reads a ``CheckedTree`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from opwalker.model.cpp import ClassDef, Function, MacroEvent
 from opwalker.model.host import ParameterFact
@@ -20,8 +21,7 @@ from opwalker.model.statements import CallText, LaunchText, Routine
 SEVERITIES = ("error", "warning", "info")
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(Struct, frozen=True):
     """A further place that a finding rests on: the steps from a value to a launch, a sibling, a declaration."""
 
     file: str
@@ -29,8 +29,7 @@ class Related:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """What a rule yields: where, what is wrong (one sentence, no full stop), and what it rests on. ``symbol`` is the
     name that the finding is about (a variable, an argument): two findings on a line differ in it. ``severity`` None
     is the rule's own. ``op`` is the op it concerns, where the rule knows it."""
@@ -45,8 +44,7 @@ class Draft:
     end_line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A finding as it is reported. ``op`` names the op whose path passes the place, None where there is none."""
 
     rule: str
@@ -61,8 +59,7 @@ class Finding:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class RuleInfo:
+class RuleInfo(Struct, frozen=True):
     """A rule as its documentation page describes it; ``default`` says whether it runs unasked."""
 
     id: str
@@ -72,12 +69,11 @@ class RuleInfo:
     help: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True, kw_only=True):
     """The answer to ``check``. ``counts`` are findings by rule; ``hidden`` is how many a baseline, an excuse or a
     change filter holds back, by reason; ``rules`` those that ran."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     source: SourceInfo
     findings: tuple[Finding, ...]
     counts: dict[str, int]
@@ -86,8 +82,7 @@ class CheckResult:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(Struct, frozen=True):
     """What was asked of ``check``: ``select``/``ignore`` are rule ids or ``ALL``; ``paths`` narrow the findings.
     ``baseline`` holds findings back, ``write_baseline`` is written; ``changed_since`` keeps those on changed lines."""
 
@@ -99,8 +94,7 @@ class CheckOptions:
     changed_since: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What a project says of itself: names that the rules take for what they are. All are added to the built-in ones.
 
     ``launch_checks`` are macros or functions that ask for a launch error, ``guards`` types that set the device,
@@ -114,16 +108,14 @@ class Settings:
     torch: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CallSite:
+class CallSite(Struct, frozen=True):
     """A call of a routine: who calls, and the call."""
 
     caller: Routine
     call: CallText
 
 
-@dataclass(frozen=True, slots=True)
-class PythonFunction:
+class PythonFunction(Struct, frozen=True):
     """A Python function that stands for an op (a fake): its parameters as written, ``*`` and ``/`` among them."""
 
     op: str
@@ -136,8 +128,7 @@ class PythonFunction:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceShapes:
+class ReferenceShapes(Struct, frozen=True):
     """What the contract of a reference kernel says of an op: a shape, as written, by tensor argument."""
 
     kernel: str
@@ -216,8 +207,7 @@ class CheckedTree(Protocol):
         """What the contract of the reference kernel for an op says; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A rule: one file of ``rules/``, named like its id. The module's docstring is its page: a summary line, *Why*,
     *Flagged*, *Clean* and *Use instead*; the fences below *Flagged* and *Clean* are its test."""
 

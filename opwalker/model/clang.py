@@ -6,7 +6,7 @@ that it was found in. Lines are 1-based.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.places import Span
 
@@ -18,8 +18,7 @@ RULED_OUT = "ruled out"
 NOT_CONFIRMED = "not confirmed"
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRequest:
+class UnitRequest(Struct, frozen=True):
     """A translation unit to read: ``root`` is absolute, ``path`` relative to it; ``arguments`` are clang's own.
 
     ``outside`` are absolute include folders that lie outside of the tree, longest first: files in them are named
@@ -33,8 +32,7 @@ class UnitRequest:
     behind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClangSymbol:
+class ClangSymbol(Struct, frozen=True):
     """A function that something refers to; all instances of a template are one.
 
     ``usr`` is clang's name for it in every unit. ``file``/``line`` are its definition where the unit has one
@@ -49,8 +47,7 @@ class ClangSymbol:
     here: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ClangInstance:
+class ClangInstance(Struct, frozen=True):
     """An instance of a kernel that a place in the tree compiles: ``symbol`` indexes ``ClangUnit.symbols``, ``text`` is
     its template arguments as ``Launch.instances`` has them; None where clang's interface does not tell one of them."""
 
@@ -60,8 +57,7 @@ class ClangInstance:
     text: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClangFunction:
+class ClangFunction(Struct, frozen=True):
     """A definition in the tree: its qualified name, the line of the name, and the lines that it begins and ends on."""
 
     name: str
@@ -72,8 +68,7 @@ class ClangFunction:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClangUse:
+class ClangUse(Struct, frozen=True):
     """A use of functions in the tree.
 
     ``kind`` is ``call``, ``launch`` or ``name`` (the function is named, not called). ``line`` is where the name stands,
@@ -94,8 +89,7 @@ class ClangUse:
     end_line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ClangValue:
+class ClangValue(Struct, frozen=True):
     """Functions on their way into a variable, or out of a function by ``return``.
 
     ``into`` is where the variable is declared, None for a return, which stands at ``file``/``line``. ``names`` are the
@@ -112,8 +106,7 @@ class ClangValue:
     end_line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ClangMacroUse:
+class ClangMacroUse(Struct, frozen=True):
     """A macro that is used where the tree's own text names it, and the definition that held there."""
 
     name: str
@@ -123,8 +116,7 @@ class ClangMacroUse:
     defined_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClangMacro:
+class ClangMacro(Struct, frozen=True):
     """A macro definition in the tree, in the order in which the unit meets them. ``words`` are the names in it."""
 
     name: str
@@ -134,8 +126,7 @@ class ClangMacro:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ClangUnit:
+class ClangUnit(Struct, frozen=True):
     """A translation unit as clang reads it.
 
     ``missing`` are headers that were not found, as written; ``errors`` counts the errors in the tree's own files,
@@ -162,8 +153,7 @@ class ClangUnit:
     unread: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UnitReport:
+class UnitReport(Struct, frozen=True):
     """A unit that was read for a second opinion: ``flags_from`` is the file that its flags come from, ``seconds`` what
     reading it took when it was read."""
 
@@ -176,8 +166,7 @@ class UnitReport:
     unread: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClangEdge:
+class ClangEdge(Struct, frozen=True):
     """One edge of a walk and what clang says of it.
 
     ``kind`` is ``registration``, ``call``, ``launch``, ``instances`` or ``dispatch``; ``what`` names its two ends;
@@ -193,8 +182,7 @@ class ClangEdge:
     found_at: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClangReport:
+class ClangReport(Struct, frozen=True):
     """A second opinion on a walk: with which clang and headers, what was read, and each edge.
 
     ``torch`` and ``cuda`` are the versions whose headers were found, None where none were; ``missing`` says in words

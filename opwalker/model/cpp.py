@@ -7,13 +7,12 @@ in source form, outermost first (``()`` has id 0).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.source import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class Include:
+class Include(Struct, frozen=True):
     """An ``#include``: its target as written; ``system`` for angle brackets."""
 
     target: str
@@ -23,8 +22,7 @@ class Include:
     condition: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class MacroEvent:
+class MacroEvent(Struct, frozen=True):
     """A ``#define`` (``body`` is text) or ``#undef`` (``body`` is None) at a place.
 
     ``parameters`` is None for an object-like macro. ``body`` starts at ``body_offset``, with comments and line
@@ -42,8 +40,7 @@ class MacroEvent:
     condition: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A function parameter as written. ``offset``/``end`` span it in the file, comments beside it excluded."""
 
     type: str
@@ -53,8 +50,7 @@ class Parameter:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """A function definition (``body`` set) or declaration (``body_start == body_end == 0``).
 
     ``scope`` is the tuple of enclosing namespaces and classes (anonymous: ``"(anonymous namespace)"``) with the
@@ -95,8 +91,7 @@ class Function:
         return "::".join((*self.scope, self.name))
 
 
-@dataclass(frozen=True, slots=True)
-class ClassDef:
+class ClassDef(Struct, frozen=True):
     """A class, struct or union definition; ``bases`` as written, ``specialisation`` and ``template`` as in Function."""
 
     name: str
@@ -113,8 +108,7 @@ class ClassDef:
     condition: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class EnumDef:
+class EnumDef(Struct, frozen=True):
     """An enumeration; ``members`` are ``(name, value text or None)``."""
 
     name: str
@@ -127,8 +121,7 @@ class EnumDef:
     condition: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Struct, frozen=True):
     """``using X = T`` / ``typedef T X`` (kind ``type``), ``namespace a = b`` (``namespace``), ``using namespace a``
     (``directive``, name empty), ``using a::b`` (``using``)."""
 
@@ -142,8 +135,7 @@ class Alias:
     condition: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """A namespace- or class-level variable. ``constant`` for constexpr/const; ``value`` is the initialiser's text,
     ``specialisation`` what stands between ``<>`` behind the name."""
 
@@ -159,8 +151,7 @@ class Variable:
     specialisation: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClassInstantiation:
+class ClassInstantiation(Struct, frozen=True):
     """``template class A<int>;``: compiles every member. ``external`` for ``extern template``; ``arguments`` is the
     text between ``<>``."""
 
@@ -173,8 +164,7 @@ class ClassInstantiation:
     condition: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """A macro-like use at namespace or class level.
 
     ``NAME(args)`` or a bare ``NAME``, with a ``{ body }`` behind it (then ``body_end > 0``) or none. Whether NAME is a
@@ -193,8 +183,7 @@ class Invocation:
     condition: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class BindingCall:
+class BindingCall(Struct, frozen=True):
     """A call that may bind something: ``m.def("f", &f)``, ``ops.impl(...)``, ``py::class_<T>(m, "T")``.
 
     ``receiver`` is the text before the last ``.`` of the chain's start (``m``); ``method`` the called name with its
@@ -214,8 +203,7 @@ class BindingCall:
     argument_offsets: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BindingSite:
+class BindingSite(Struct, frozen=True):
     """A body that holds binding calls: a registration block (``block`` is its index in ``invocations``) or a function
     (``function`` is its index in ``functions``); -1 where not, and -1 twice for a statement at namespace level.
     ``uses`` are macro-like statements in the body, which
@@ -227,8 +215,7 @@ class BindingSite:
     uses: tuple[tuple[str, tuple[str, ...], int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CppFacts:
+class CppFacts(Struct, frozen=True):
     """Everything that one file says. ``branches`` are ``(start, end, condition)`` of every conditional branch, in
     order, nested ones after their parents; ``line_count`` and ``unread`` (characters that no item covers because of
     faults) let a reader judge the coverage. ``code_digest`` is of the text up to its last word of code: what comes

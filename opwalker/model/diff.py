@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from opwalker.model.places import Gap, SourceInfo
 
 
-@dataclass(frozen=True, slots=True)
-class OpPlace:
+class OpPlace(Struct, frozen=True):
     """An op and where it is defined; ``schema`` is None where the binding has none."""
 
     name: str
@@ -17,8 +16,7 @@ class OpPlace:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class OpMoved:
+class OpMoved(Struct, frozen=True):
     """An op under another namespace (``to`` differs from ``name``: breaking), or defined in another file."""
 
     name: str
@@ -28,8 +26,7 @@ class OpMoved:
     breaking: bool
 
 
-@dataclass(frozen=True, slots=True)
-class OpChanged:
+class OpChanged(Struct, frozen=True):
     """A schema (or, where there is none, a C++ signature) that differs. ``changes`` says each difference in words;
     ``breaking`` is torch's judgement of the whole: whether calls of the old one may fail."""
 
@@ -40,8 +37,7 @@ class OpChanged:
     breaking: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KeysChanged:
+class KeysChanged(Struct, frozen=True):
     """Dispatch keys that an op gained or lost in the build that is compared."""
 
     name: str
@@ -49,8 +45,7 @@ class KeysChanged:
     removed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OpsDiff:
+class OpsDiff(Struct, frozen=True):
     """What happened to the ops."""
 
     added: tuple[OpPlace, ...] = ()
@@ -60,8 +55,7 @@ class OpsDiff:
     keys: tuple[KeysChanged, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KernelPlace:
+class KernelPlace(Struct, frozen=True):
     """A kernel, the files that define it, and the ops that reach it."""
 
     name: str
@@ -70,8 +64,7 @@ class KernelPlace:
     instances: int
 
 
-@dataclass(frozen=True, slots=True)
-class KernelMoved:
+class KernelMoved(Struct, frozen=True):
     """A kernel that is defined in other files than before."""
 
     name: str
@@ -79,8 +72,7 @@ class KernelMoved:
     new_files: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InstancesChanged:
+class InstancesChanged(Struct, frozen=True):
     """Template instances that a kernel gained or lost. ``note`` says what cannot be told: where the instances of one
     side are not all known, none is called gone or new on that account."""
 
@@ -90,8 +82,7 @@ class InstancesChanged:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KernelsDiff:
+class KernelsDiff(Struct, frozen=True):
     """What happened to the kernels."""
 
     added: tuple[KernelPlace, ...] = ()
@@ -100,8 +91,7 @@ class KernelsDiff:
     instances: tuple[InstancesChanged, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchChanged:
+class LaunchChanged(Struct, frozen=True):
     """A launch parameter (``grid``, ``block``, ``shared``) of a kernel on the way of an op, as written: every form that
     only the old version has, and every one that only the new version has."""
 
@@ -112,8 +102,7 @@ class LaunchChanged:
     new: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeChanged:
+class ShapeChanged(Struct, frozen=True):
     """The documented shape of an argument; None where a version documents none."""
 
     op: str
@@ -122,11 +111,10 @@ class ShapeChanged:
     new: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class DiffResult:
+class DiffResult(Struct, frozen=True, kw_only=True):
     """Everything that changed. ``breaking`` names each change that may break a caller, in words."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     old: SourceInfo
     new: SourceInfo
     build: str
@@ -138,8 +126,7 @@ class DiffResult:
     gaps: tuple[Gap, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchForm:
+class LaunchForm(Struct, frozen=True):
     """How one launch is written: the kernel and its configuration, white space made even."""
 
     kernel: str
@@ -148,16 +135,14 @@ class LaunchForm:
     shared: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class OpSurvey:
+class OpSurvey(Struct, frozen=True):
     """What a comparison wants of one op's walk: launches, and documented shapes by argument."""
 
     launches: tuple[LaunchForm, ...]
     shapes: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """One version of a source as a comparison sees it, op by op."""
 
     ops: tuple[tuple[str, OpSurvey], ...]

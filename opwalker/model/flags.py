@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class FlagMember:
+class FlagMember(Struct, frozen=True):
     """A member of such a structure. ``alignment`` is in bytes (None where nothing says), ``comment`` what stands beside
     it; ``stored_in`` and ``loaded_in`` are the functions that touch it, each with how (``"f: release_store"``)."""
 
@@ -19,8 +18,7 @@ class FlagMember:
     loaded_in: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FlagStruct:
+class FlagStruct(Struct, frozen=True):
     """The structure: where it is defined, the comment above it in the source's own words, its members in order."""
 
     name: str

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.places import Span
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeSource:
+class ShapeSource(Struct, frozen=True):
     """A place that gives a parameter's shape: ``kind`` is ``comment`` (beside it), ``above`` (the function's comment),
     ``declaration`` (beside it in a header), ``python`` (the wrapper) or ``kernel`` (beside the kernel's parameter that
     the tensor's data goes to). ``alternatives`` are its readings, ``text`` is the shape as written."""
@@ -19,8 +18,7 @@ class ShapeSource:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedFact:
+class DerivedFact(Struct, frozen=True):
     """What code says of a tensor's shape: of one ``dimension`` (None: of all) it says ``text``. ``how``: ``named`` (a
     local that holds it), ``checked`` (what a check demands), ``passed`` (the kernel's parameter that gets it), ``rank``
     (the number of dimensions that a check demands); ``under`` which conditions, in words."""
@@ -33,8 +31,7 @@ class DerivedFact:
     under: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
+class Contradiction(Struct, frozen=True):
     """A documented shape and the code that says otherwise."""
 
     documented: str
@@ -45,8 +42,7 @@ class Contradiction:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterFact:
+class ParameterFact(Struct, frozen=True):
     """A C++ parameter. ``argument`` is the schema argument at the same place; shapes come from comments.
 
     ``shape`` is the first reading of the first of ``sources``. ``derived_shape`` is what code says of the dimensions
@@ -72,8 +68,7 @@ class ParameterFact:
     layout_line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SizeFact:
+class SizeFact(Struct, frozen=True):
     """A size or stride that a host function takes from a tensor; ``narrowed`` where 64 bits are kept in fewer."""
 
     name: str | None
@@ -83,8 +78,7 @@ class SizeFact:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFact:
+class CheckFact(Struct, frozen=True):
     """A check at the start of the work: the macro, what it demands, and what it says when that does not hold.
 
     ``words`` are the condition in words, None where its code is the best that can be shown. Where nothing but a branch
@@ -101,8 +95,7 @@ class CheckFact:
     via: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GuardFact:
+class GuardFact(Struct, frozen=True):
     """A device guard and the device it is made from; ``device`` says whose in words, as far as that can be followed,
     and ``end_line`` where its scope ends."""
 
@@ -113,8 +106,7 @@ class GuardFact:
     end_line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamFact:
+class StreamFact(Struct, frozen=True):
     """The stream that the work is put on, as written and in ``words``."""
 
     value: str
@@ -122,16 +114,14 @@ class StreamFact:
     words: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ContiguousFact:
+class ContiguousFact(Struct, frozen=True):
     """A tensor that is made contiguous."""
 
     tensor: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class DimensionFact:
+class DimensionFact(Struct, frozen=True):
     """Where Python makes a documented dimension: ``name = value`` at ``line``, and the call that makes a tensor with it
     as the last dimension."""
 
@@ -143,8 +133,7 @@ class DimensionFact:
     made_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """A host function and what its body says, in source order. ``file`` holds for every ``line`` in it."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.assembly import AsmFact
 from opwalker.model.host import ParameterFact
@@ -10,32 +10,28 @@ from opwalker.model.layout import LayoutFact
 from opwalker.model.places import Span
 
 
-@dataclass(frozen=True, slots=True)
-class BarrierFact:
+class BarrierFact(Struct, frozen=True):
     """A barrier or warp synchronisation that a kernel body calls (``"__syncthreads()"``)."""
 
     call: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class ConstexprFact:
+class ConstexprFact(Struct, frozen=True):
     """An ``if constexpr`` of a kernel body."""
 
     condition: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class TextFact:
+class TextFact(Struct, frozen=True):
     """An atomic, a piece of inline assembly or a vector access of a kernel body, as written."""
 
     text: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkFact:
+class WorkFact(Struct, frozen=True):
     """What a block or a thread handles, in words. ``of`` is ``block``, ``thread`` or ``warp``; ``index`` the index that
     tells them apart as the kernel calls it (``token_idx``), ``value`` what it is (``blockIdx.x``), ``extent`` how many
     there are or how far they go (``num_tokens``), None where nothing shows it. ``through`` names the device function
@@ -50,8 +46,7 @@ class WorkFact:
     through: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SharedFact:
+class SharedFact(Struct, frozen=True):
     """A variable in shared memory. ``size`` is its size in bytes as a product, ``bytes`` the number where it is one;
     ``dynamic`` where the launch gives the size."""
 
@@ -63,8 +58,7 @@ class SharedFact:
     bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VectorFact:
+class VectorFact(Struct, frozen=True):
     """A pointer that is made to a wider type: how many bytes one access moves (``bytes`` where it is a number)."""
 
     type: str
@@ -73,8 +67,7 @@ class VectorFact:
     bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReductionFact:
+class ReductionFact(Struct, frozen=True):
     """A reduction over threads: ``over`` a ``warp`` or a ``block``; ``how`` is what does it (a library's name, or a
     function of the tree and what it is made of), ``at`` where that function is defined."""
 
@@ -85,8 +78,7 @@ class ReductionFact:
     at: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceCall:
+class DeviceCall(Struct, frozen=True):
     """A function of the tree that a kernel calls: where it is called and where it is defined."""
 
     name: str
@@ -94,8 +86,7 @@ class DeviceCall:
     at: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Struct, frozen=True):
     """A ``__global__`` function and what its body says. ``file`` holds for every ``line`` in it.
 
     ``work`` says what a block and a thread handle, ``layouts`` how documented tensors are addressed, ``assembly`` holds

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.axis import Axis
 from opwalker.model.places import Span
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchAxis:
+class DispatchAxis(Struct, frozen=True):
     """One value that a dispatch tests, in the order of the tests: ``on`` what, for ``tests`` which values
     (``"otherwise"`` for what is left), and the names that it alone ``binds``."""
 
@@ -18,8 +17,7 @@ class DispatchAxis:
     binds: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchRow:
+class DispatchRow(Struct, frozen=True):
     """One branch of a dispatch: the conditions that lead to it, in words, and what it binds (``values``, in the order
     of ``Dispatch.binds``) or calls."""
 
@@ -28,8 +26,7 @@ class DispatchRow:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchFailure:
+class DispatchFailure(Struct, frozen=True):
     """The branch of a dispatch that raises: what would have led to another one, in words, and its message."""
 
     words: str | None
@@ -39,8 +36,7 @@ class DispatchFailure:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Branching:
+class Branching(Struct, frozen=True):
     """A ``switch`` or chain of ``if`` that a function itself writes on the way to its launches, and that leads to
     different calls. ``rows`` say which branch calls what; ``fails`` is the branch that raises."""
 
@@ -53,8 +49,7 @@ class Branching:
     fails: tuple[DispatchFailure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Dispatch:
+class Dispatch(Struct, frozen=True):
     """A dispatch macro in use: where, on which run-time value, what name each branch binds and to which values.
     ``axes``, ``rows`` and ``fails`` tell the branches apart; ``on_value`` is what a local ``on`` holds."""
 
@@ -71,8 +66,7 @@ class Dispatch:
     on_value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PathStep:
+class PathStep(Struct, frozen=True):
     """A function on the way from the host function to a launch; ``line`` is where the next step is called."""
 
     function: str
@@ -80,24 +74,21 @@ class PathStep:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnderFact:
+class UnderFact(Struct, frozen=True):
     """A run-time condition of the host function that a launch stands under (``"n > 0"``, ``"case 2"``)."""
 
     condition: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFact:
+class CaseFact(Struct, frozen=True):
     """One of several values that something can have: ``under`` which conditions, in words; none for what is left."""
 
     under: tuple[str, ...]
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class NamedValue:
+class NamedValue(Struct, frozen=True):
     """A name in a resolved expression, and what it holds (``num_tokens``: ``slot_mapping.size(0)``). Where that depends
     on conditions, ``cases`` list them in order: the first one that holds counts."""
 
@@ -106,8 +97,7 @@ class NamedValue:
     cases: tuple[CaseFact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchAttribute:
+class LaunchAttribute(Struct, frozen=True):
     """An attribute of a launch: its identifier, its value as written, the line, and the conditions it stands under."""
 
     id: str
@@ -116,8 +106,7 @@ class LaunchAttribute:
     under: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unreachable:
+class Unreachable(Struct, frozen=True):
     """An instance that is compiled and that the host never launches here: what leads to it is never so. ``line`` is
     that of the condition which is never met, in ``file``."""
 
@@ -127,8 +116,7 @@ class Unreachable:
     file: str
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """A kernel launch. ``file``/``line`` are where its text stands (in a macro body: there); ``used_at`` where the
     outermost macro that holds it is used; ``macros`` the macros between, outermost first; ``under`` the conditions that
     the launching function itself tests before it, outermost first; ``axes`` why its instances are what they are,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.places import Span
 
 
-@dataclass(frozen=True, slots=True)
-class Coordinate:
+class Coordinate(Struct, frozen=True):
     """The part of an index that belongs to one dimension, or to several that are run through as one. ``stride`` is what
     it is multiplied with; ``passed`` says that the stride comes from the host (``key.stride(0)``) instead of the
     dimensions behind."""
@@ -19,8 +18,7 @@ class Coordinate:
     passed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutFact:
+class LayoutFact(Struct, frozen=True):
     """One way in which a kernel addresses a documented tensor.
 
     ``computed`` is the index in elements as a polynomial. ``verdict`` is ``equal`` (the row-major layout of the

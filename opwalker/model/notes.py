@@ -5,13 +5,12 @@ The Markdown notes and the web pages are made from the same ``Note``. Text is a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from opwalker.model.places import SourceInfo, Span
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A piece of text; ``style`` is ``""``, ``"code"`` or ``"strong"``."""
 
     text: str
@@ -21,8 +20,7 @@ class Run:
 Text = tuple[Run, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One thing that a reader learns, where it stands in the source, and what follows from it, one level below."""
 
     text: Text
@@ -30,8 +28,7 @@ class Statement:
     below: tuple[Statement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Statements:
+class Statements(Struct, frozen=True):
     """A list of statements in reading order. ``fold`` is what is shown of a list that a reader opens when it is wanted;
     empty for one that is always shown."""
 
@@ -39,16 +36,14 @@ class Statements:
     fold: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A cell of a table: text, and the place that it links to, if any."""
 
     text: Text
     at: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows of cells under a head; ``fold`` as for statements."""
 
     head: tuple[str, ...]
@@ -56,16 +51,14 @@ class Table:
     fold: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """Text that is shown as it is, with its language (``"cpp"``, ``"text"``)."""
 
     text: str
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A step of a path: ``kind`` is ``python``, ``op``, ``host``, ``dispatch``, ``kernel`` or ``end``."""
 
     id: str
@@ -74,8 +67,7 @@ class Node:
     at: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """One step leads to another; ``label`` says how."""
 
     start: str
@@ -83,8 +75,7 @@ class Edge:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagram:
+class Diagram(Struct, frozen=True):
     """The way from Python to the kernels. ``alt`` says it in words."""
 
     nodes: tuple[Node, ...]
@@ -92,8 +83,7 @@ class Diagram:
     alt: str
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """The layout of a tensor: its name, the documented dimensions, and the row-major stride of each, in elements."""
 
     name: str
@@ -104,8 +94,7 @@ class Figure:
 Block = Statements | Table | Code | Diagram | Figure
 
 
-@dataclass(frozen=True, slots=True)
-class NoteSection:
+class NoteSection(Struct, frozen=True):
     """A part of the note. ``lead`` is a sentence before its blocks."""
 
     id: str
@@ -114,8 +103,7 @@ class NoteSection:
     lead: Text = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """The reading note of one op (or of what else was walked); ``kernels`` and ``gaps`` say how many it tells of."""
 
     name: str
@@ -127,8 +115,7 @@ class Note:
     gaps: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(Struct, frozen=True):
     """A line of the table of contents."""
 
     name: str
@@ -138,11 +125,10 @@ class IndexEntry:
     gaps: int
 
 
-@dataclass(frozen=True, slots=True)
-class NotesWritten:
+class NotesWritten(Struct, frozen=True, kw_only=True):
     """The answer to ``notes``: what was written where, relative to the folder; ``kept`` had a reader's own text."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     source: SourceInfo
     folder: str
     written: tuple[str, ...]

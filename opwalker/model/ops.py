@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from opwalker.model.places import Gap, SourceInfo, Span
 
 
-@dataclass(frozen=True, slots=True)
-class HostRef:
+class HostRef(Struct, frozen=True):
     """Where a host function is defined."""
 
     file: str
@@ -16,8 +15,7 @@ class HostRef:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class OpDef:
+class OpDef(Struct, frozen=True):
     """One definition of an op. ``builds`` are the kinds of build whose targets compile it, None when unknown.
 
     ``namespace_at`` is where the library object is made that the namespace comes from, for definitions in Python.
@@ -32,8 +30,7 @@ class OpDef:
     namespace_at: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OpImpl:
+class OpImpl(Struct, frozen=True):
     """One implementation entry. ``line`` is the registration's; ``host`` the function's definition, if it is here."""
 
     key: str | None
@@ -46,8 +43,7 @@ class OpImpl:
     certainty: str = "proved"
 
 
-@dataclass(frozen=True, slots=True)
-class PythonRef:
+class PythonRef(Struct, frozen=True):
     """A place in Python: a call of an op (``callee``, ``depth`` callers away from it) or a fake implementation.
 
     ``line`` is where the call stands. At depth 0, a function that is itself called from elsewhere is a wrapper and
@@ -62,8 +58,7 @@ class PythonRef:
     call_line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """An argument of a schema; ``alias`` is its alias set as text (``"a!"``), ``default`` its literal as written."""
 
     name: str
@@ -75,8 +70,7 @@ class Argument:
     kwarg_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(Struct, frozen=True):
     """A value that a schema returns."""
 
     type: str
@@ -84,8 +78,7 @@ class Returned:
     alias: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(Struct, frozen=True):
     """An operator under whatever binding (``kind``). ``signature`` is set where ``schema`` is not."""
 
     name: str
@@ -101,11 +94,10 @@ class Op:
     python: tuple[PythonRef, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OpsResult:
+class OpsResult(Struct, frozen=True, kw_only=True):
     """``files_read`` and ``looked_for`` (``"TORCH_LIBRARY"``, ``"PYBIND11_MODULE"``, …) let an empty list say so."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     source: SourceInfo
     ops: tuple[Op, ...]
     gaps: tuple[Gap, ...] = ()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.owning import UseFact
 
 
-@dataclass(frozen=True, slots=True)
-class OutlineItem:
+class OutlineItem(Struct, frozen=True):
     """One thing of a file, in reading order. ``kind`` is ``entry point``, ``host function``, ``kernel``,
     ``device function``, ``class`` or ``global``. ``ops`` are the ops that are bound to it, ``why`` says what else makes
     it an entry point; ``uses`` are things of the same file that it calls or launches, ``used_by`` those that call or
@@ -26,8 +25,7 @@ class OutlineItem:
     condition: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClassRef:
+class ClassRef(Struct, frozen=True):
     """A class and where it is defined."""
 
     name: str
@@ -35,8 +33,7 @@ class ClassRef:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class MethodFact:
+class MethodFact(Struct, frozen=True):
     """A method: how it is declared, where its body stands (None: nowhere in this source), and who overrides it."""
 
     name: str
@@ -49,8 +46,7 @@ class MethodFact:
     overridden_by: tuple[UseFact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ClassView:
+class ClassView(Struct, frozen=True):
     """A class: what it derives from, what derives from it, its methods, its data, and where it is made and deleted."""
 
     name: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceFact:
+class PlaceFact(Struct, frozen=True):
     """A piece of the source and its place."""
 
     text: str
@@ -14,8 +13,7 @@ class PlaceFact:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class UseFact:
+class UseFact(Struct, frozen=True):
     """A use in a function: what is done there (``text``), and the conditions that it stands under, in words."""
 
     text: str
@@ -25,8 +23,7 @@ class UseFact:
     under: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PathFact:
+class PathFact(Struct, frozen=True):
     """A way out of a function behind an acquisition: the line of the ``return``, ``throw`` or closing brace, and the
     line of the release that it passes; None where it passes none. ``handed`` says that it returns the thing itself."""
 
@@ -36,8 +33,7 @@ class PathFact:
     handed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """Something that is acquired and has to be released.
 
     ``kind`` says what it is (``"device memory"``, ``"IPC mapping"``, ``"GIL state"``); ``holder`` the variable that it
@@ -60,8 +56,7 @@ class Resource:
     named: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetime:
+class Lifetime(Struct, frozen=True):
     """An object that releases something when its scope ends: from ``line`` to ``end_line``. ``kind`` is ``guard``,
     ``lock``, ``interpreter lock``, ``pointer``, ``range`` or ``object`` (a class of the source with a destructor);
     ``of`` is what it is made from."""
@@ -76,8 +71,7 @@ class Lifetime:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalFact:
+class GlobalFact(Struct, frozen=True):
     """A variable that outlives the call: of a namespace, or ``static`` in a function. ``written`` and ``tested`` (in a
     condition) are its uses by function, in all functions of the file that defines it."""
 
@@ -90,8 +84,7 @@ class GlobalFact:
     tested: tuple[UseFact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BoundaryFact:
+class BoundaryFact(Struct, frozen=True):
     """A function with C linkage, and what can be raised in it or in what it calls in this source: nothing may leave
     it. ``followed`` counts the functions that were looked at."""
 
@@ -103,8 +96,7 @@ class BoundaryFact:
     followed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """Something that another call acquires for later ones, and who then has it: ``kept_in`` the member or global that
     holds it, None where it is returned to the caller. ``released`` are the releases of what is kept there, or of what
     their caller gives them; where there are none, ``others`` are the releases of the kind that are for something else:
@@ -120,8 +112,7 @@ class Holding:
     others: tuple[tuple[str, UseFact], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ownership:
+class Ownership(Struct, frozen=True):
     """Who owns what, and for how long. ``beside`` are resources and releases of the same file or class that lie on no
     path of this walk: what another call acquires or frees; ``holdings`` say of them who has them in between. ``words``
     are comments of the source that speak of who owns something, in the classes and functions on the way."""

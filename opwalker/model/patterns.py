@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from opwalker.model.places import SourceInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """One demand on a field: ``operator`` is ``~`` or ``!~`` (``value`` is a regular expression that is searched for,
     its named groups are captures), ``=`` or ``!=`` (``value`` is the whole text)."""
 
@@ -17,8 +16,7 @@ class Condition:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """A line of a query. ``role``: ``find`` says what a hit is, ``in`` what the function around it is, ``with`` and
     ``without`` what else stands, or does not stand, in that function. All conditions hold together."""
 
@@ -27,15 +25,13 @@ class Demand:
     conditions: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """One way for a pattern to be there: its first demand is the ``find``."""
 
     demands: tuple[Demand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PatternExample:
+class PatternExample(Struct, frozen=True):
     """A file of an example; ``marked`` are the lines that carry the section's mark, from 1."""
 
     name: str
@@ -44,8 +40,7 @@ class PatternExample:
     marked: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A page. A pattern is found where one of the clauses of its query holds; ``next`` are ids of other patterns."""
 
     id: str
@@ -60,8 +55,7 @@ class Pattern:
     misses: tuple[PatternExample, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PatternHit:
+class PatternHit(Struct, frozen=True):
     """A place where a pattern is. ``captures`` are the named groups of its query, ``ops`` those whose path enters the
     function (or, of a macro or a type, enters a function that names it)."""
 
@@ -75,18 +69,16 @@ class PatternHit:
     ops: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PatternSearch:
+class PatternSearch(Struct, frozen=True, kw_only=True):
     """The answer to ``patterns search``, hits by pattern in the catalogue's order, then by place."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     source: SourceInfo
     hits: tuple[PatternHit, ...]
     searched: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PatternInfo:
+class PatternInfo(Struct, frozen=True):
     """A pattern as a list shows it."""
 
     id: str
@@ -95,25 +87,22 @@ class PatternInfo:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatternList:
+class PatternList(Struct, frozen=True, kw_only=True):
     """The answer to ``patterns list``."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     patterns: tuple[PatternInfo, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PatternPage:
+class PatternPage(Struct, frozen=True, kw_only=True):
     """The answer to ``patterns show``: the page, and its text as it is kept."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     pattern: Pattern
     page: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatternQuestion:
+class PatternQuestion(Struct, frozen=True):
     """What a search is narrowed to: ids, tags, words of the hit or the page, one op, folders or files."""
 
     ids: tuple[str, ...] = ()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A place in the source: ``line`` to ``end_line``, 1-based, both included."""
 
     file: str
@@ -14,8 +13,7 @@ class Span:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """A link that could not be made: what kind of link, where, and why."""
 
     kind: str
@@ -23,8 +21,7 @@ class Gap:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SourceInfo:
+class SourceInfo(Struct, frozen=True):
     """Which source an answer is about; ``revision`` is git's."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.source import Problem
 
@@ -10,8 +10,7 @@ from opwalker.model.source import Problem
 COMPILED = "@"
 
 
-@dataclass(frozen=True, slots=True)
-class PyImport:
+class PyImport(Struct, frozen=True):
     """One bound name. ``from a.b import c as d`` gives module ``a.b``, name ``c``, alias ``d``; ``import a.b as d``
     gives module ``a.b``, name None. ``level`` counts leading dots; a star import has name ``"*"``. ``scope`` is the
     qualname of the function that the import stands in, None at module level; there, ``until`` is the last line of the
@@ -26,8 +25,7 @@ class PyImport:
     until: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PyFunction:
+class PyFunction(Struct, frozen=True):
     """A function or method: ``qualname`` is ``Class.method`` or nested ``outer.inner``. ``parameters`` are
     ``(name, annotation text or None, default text or None, kind)`` with kind ``posonly``, ``pos``, ``kwonly``,
     ``vararg``, ``kwarg``; they and ``returns`` are read only where ``signed`` is true. ``method_of`` is the qualname
@@ -43,8 +41,7 @@ class PyFunction:
     signed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PyClass:
+class PyClass(Struct, frozen=True):
     """A class with the texts of its bases and the names of the methods that its own body defines."""
 
     qualname: str
@@ -53,8 +50,7 @@ class PyClass:
     methods: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PyOpCall:
+class PyOpCall(Struct, frozen=True):
     """A use of an op: ``namespace``/``op``/``overload``; ``function`` is the qualname around it, None at module level.
 
     ``line`` is where the text starts; ``text`` is how the op is spelt there, which may be an alias. ``called`` is
@@ -70,8 +66,7 @@ class PyOpCall:
     called: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class PyCall:
+class PyCall(Struct, frozen=True):
     """Any other call, by the dotted text of its callee (``ops.rms_norm``, ``self.run``); ``function`` is around it."""
 
     callee: str
@@ -79,8 +74,7 @@ class PyCall:
     function: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PyAlias:
+class PyAlias(Struct, frozen=True):
     """A name that stands for a namespace or an op: ``target`` is spelt from the root (``torch.ops._C.rms_norm``).
 
     ``scope`` is the qualname of the function or class that binds it, None at module level.
@@ -92,8 +86,7 @@ class PyAlias:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class PyExpr:
+class PyExpr(Struct, frozen=True):
     """An expression, as far as the flow of a registration needs it.
 
     ``kind`` and what ``text``/``items`` then hold:
@@ -110,8 +103,7 @@ class PyExpr:
     items: tuple[PyExpr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PyGuard:
+class PyGuard(Struct, frozen=True):
     """A condition that a step stands under, and which way it must come out. ``kind`` is ``if`` or ``for``;
     a loop's ``target`` is its variable and ``test`` what it runs over."""
 
@@ -122,8 +114,7 @@ class PyGuard:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PyStep:
+class PyStep(Struct, frozen=True):
     """One step of the flow that registrations go through.
 
     ``kind``: ``assign`` (``target`` is a name or ``self.x``) · ``return`` · ``call`` (an expression statement) ·
@@ -140,8 +131,7 @@ class PyStep:
     guards: tuple[PyGuard, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PyForeign:
+class PyForeign(Struct, frozen=True):
     """A C function reached through ``ctypes``: its exported ``name``, where it is named, and the function around it."""
 
     name: str
@@ -149,8 +139,7 @@ class PyForeign:
     function: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PyLight:
+class PyLight(Struct, frozen=True):
     """The cheap facts of every Python file: what it imports and whether it must be read in full.
 
     ``imports`` are the import statements, each on one line with single spaces and without brackets. A statement that
@@ -165,8 +154,7 @@ class PyLight:
     extensions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PyFacts:
+class PyFacts(Struct, frozen=True):
     """The full facts of a Python file that matters.
 
     ``functions``, ``classes`` and ``imports`` are those that the other facts speak of, not all of the file.

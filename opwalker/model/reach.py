@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from opwalker.model.body import Span2
 from opwalker.model.cpp import Function
@@ -11,8 +11,7 @@ from opwalker.model.walk import Gap, PathStep, Terminal
 Place = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where the value of a template argument comes from.
 
     ``kind``: ``macro`` (``text`` names the macro, at its use; ``case`` is its branch), ``switch`` (``text`` is what it
@@ -31,8 +30,7 @@ class Origin:
     parts: tuple[tuple[str, str, Origin], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Never:
+class Never(Struct, frozen=True):
     """Why the host never launches an instance, and where the condition stands that is never met.
 
     ``relies`` are numbers of functions on the way for which it counts who calls them.
@@ -44,8 +42,7 @@ class Never:
     relies: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class KernelRef:
+class KernelRef(Struct, frozen=True, eq=False):
     """A kernel that an expression can mean: where it is defined, and its template arguments as written there.
 
     ``certain`` is false where a part of the source that decides is missing. ``instances`` are the argument lists that
@@ -60,8 +57,12 @@ class KernelRef:
     certain: bool = True
     instances: tuple[str, ...] = ()
     incomplete: str | None = None
-    origins: tuple[tuple[int, str, Origin], ...] = field(default=(), compare=False)
+    origins: tuple[tuple[int, str, Origin], ...] = ()
     never: tuple[tuple[str, Never], ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        # Where the values come from does not tell two references apart.
+        return isinstance(other, KernelRef) and all(getattr(self, name) == getattr(other, name) for name in _TELLING)
 
     def __hash__(self) -> int:
         # What tells references apart in practice: hashing all of a function's facts costs more than comparing them.
@@ -73,8 +74,10 @@ class KernelRef:
         return self.function.qualified_name
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchSite:
+_TELLING = tuple(name for name in KernelRef.__struct_fields__ if name != "origins")
+
+
+class LaunchSite(Struct, frozen=True):
     """One launch in the source. ``place`` is where its text stands; ``used_at`` the use of the outermost macro around
     it, None when there is none. ``expression`` is the kernel as written; ``kernels`` what it can mean. ``extents`` are
     where grid, block and shared memory stand in the expanded body that launches, each with its components, ``passed``
@@ -101,8 +104,7 @@ class LaunchSite:
     copies: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """Everything that one entry point reaches, in the order in which it is read."""
 
     launches: tuple[LaunchSite, ...]

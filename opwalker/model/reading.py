@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.places import Span
 
 
-@dataclass(frozen=True, slots=True)
-class SyncPoint:
+class SyncPoint(Struct, frozen=True):
     """A point where threads, streams or devices wait for each other, and what it protects as far as the code shows it.
 
     ``text`` is what stands there (an instruction, a call), ``means`` the same in words; ``order`` and ``scope`` its
@@ -38,8 +37,7 @@ class SyncPoint:
     kernels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PatternRef:
+class PatternRef(Struct, frozen=True):
     """A known pattern that the walk passes."""
 
     id: str
@@ -47,8 +45,7 @@ class PatternRef:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """What is walked where it is no op: ``kind`` is ``file``, ``function``, ``class`` or ``kernel``."""
 
     kind: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class AliasSet:
+class AliasSet(Struct, frozen=True):
     """``(a!)``, ``(a -> *)``, ``(a! -> a|b)``, or the bare ``!`` (then ``bare`` is true and ``before`` is empty)."""
 
     before: tuple[str, ...] = ()
@@ -15,8 +14,7 @@ class AliasSet:
     bare: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaType:
+class SchemaType(Struct, frozen=True):
     """A type: ``base`` name, alias set, and the ``suffixes`` in written order (``"?"``, ``"[]"``, ``"[3]"``).
 
     The alias set stands after the suffix number ``alias_at`` (0: directly behind the base name). A tuple type
@@ -33,8 +31,7 @@ class SchemaType:
     more_aliases: tuple[tuple[int, AliasSet], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaArgument:
+class SchemaArgument(Struct, frozen=True):
     """One argument. ``default`` is the literal's text as written, or None."""
 
     type: SchemaType
@@ -43,16 +40,14 @@ class SchemaArgument:
     kwarg_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaReturn:
+class SchemaReturn(Struct, frozen=True):
     """One returned value; ``name`` is None when the schema gives none."""
 
     type: SchemaType
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OpSchema:
+class OpSchema(Struct, frozen=True):
     """``namespace::name.overload(arguments) -> returns``. ``returns_tuple`` keeps ``-> (Tensor)`` from ``->
     Tensor``."""
 

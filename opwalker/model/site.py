@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from opwalker.model.places import SourceInfo
 
 
-@dataclass(frozen=True, slots=True)
-class SiteWritten:
+class SiteWritten(Struct, frozen=True, kw_only=True):
     """A site that was written to ``folder``; ``bytes`` is the size of all its files."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     source: SourceInfo
     folder: str
     files: int

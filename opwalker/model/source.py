@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 #: Languages that a file can be read as. ``"cuda"`` and ``"cpp"`` share one reader.
 LANGUAGES = ("cuda", "cpp", "python", "cmake", "toml", "yaml")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRoot:
+class SourceRoot(Struct, frozen=True):
     """A tree of source text that is ready on disk.
 
     ``path`` is absolute. ``name`` and ``version`` come from the package or the folder, ``revision`` from git.
@@ -25,8 +24,7 @@ class SourceRoot:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(Struct, frozen=True):
     """A file that discovery found. ``path`` is relative to the root, with ``/``; ``mtime_ns`` and ``size`` from
     stat."""
 
@@ -36,8 +34,7 @@ class FileEntry:
     language: str
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A fault of one file that did not stop the command. ``line`` and ``column`` are 1-based, 0 when unknown.
 
     ``kind`` is a short stable word such as ``"unreadable"``, ``"binary"``, ``"too-large"``, ``"too-deep"``,
@@ -50,8 +47,7 @@ class Problem:
     column: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Struct, frozen=True):
     """One file's text. ``text`` is decoded, with its line ends as they stand; ``digest`` is of the raw bytes."""
 
     path: str

@@ -8,13 +8,13 @@ its statements with it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 Span2 = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class MacroUse:
+class MacroUse(Struct, frozen=True):
     """The macro that wrote a piece of text: its name, where it is defined, and where in the definition the text stands.
     ``known`` is true for a framework's macro that this program ships a definition of (``TORCH_CHECK``)."""
 
@@ -24,8 +24,7 @@ class MacroUse:
     known: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CallText:
+class CallText(Struct, frozen=True):
     """A call. ``name`` is the callee without object and template arguments, ``receiver`` the object of a member call,
     ``template`` the template arguments as written, None when there are none. ``made`` is true for ``new T(…)``."""
 
@@ -44,8 +43,7 @@ class CallText:
         return self.name.rsplit("::", 1)[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchText:
+class LaunchText(Struct, frozen=True):
     """``kernel<<<configuration>>>(arguments)``."""
 
     kernel: str
@@ -55,8 +53,7 @@ class LaunchText:
     macro: MacroUse | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AssignText:
+class AssignText(Struct, frozen=True):
     """An assignment, ``operator`` being ``=``, ``+=`` and so on, or ``++``/``--`` (then ``value`` is empty)."""
 
     target: str
@@ -66,8 +63,7 @@ class AssignText:
     macro: MacroUse | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DeclareText:
+class DeclareText(Struct, frozen=True):
     """A local variable; ``value`` is its initialiser with its parentheses or braces, None without one. ``type`` is
     ``using`` for an alias. ``static`` marks one that lives as long as the program."""
 
@@ -79,8 +75,7 @@ class DeclareText:
     macro: MacroUse | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LambdaText:
+class LambdaText(Struct, frozen=True):
     """A lambda with its statements; ``parameters`` are ``(type, name)``."""
 
     parameters: tuple[tuple[str, str], ...]
@@ -88,8 +83,7 @@ class LambdaText:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A statement.
 
     ``kind``: ``expression``, ``declaration``, ``if``, ``if constexpr``, ``for``, ``range for``, ``while``, ``do``,
@@ -129,8 +123,7 @@ class Statement:
                     yield from part.walk(lambdas)
 
 
-@dataclass(frozen=True, slots=True)
-class RoutineParameter:
+class RoutineParameter(Struct, frozen=True):
     """A parameter as written."""
 
     type: str
@@ -138,8 +131,7 @@ class RoutineParameter:
     default: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Routine:
+class Routine(Struct, frozen=True):
     """A function definition with its statements.
 
     ``name`` is qualified. ``flags`` are those of the scan (``global device host static extern_c …``); ``scope`` holds
@@ -176,8 +168,7 @@ class Routine:
             yield from statement.walk(lambdas)
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A statement as the parser's file hands it on: spans into the expanded text instead of text and lines."""
 
     kind: str
@@ -194,8 +185,7 @@ class Node:
     lambdas: tuple[LambdaNode, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CallNode:
+class CallNode(Struct, frozen=True):
     """A call, by spans."""
 
     span: Span2
@@ -206,8 +196,7 @@ class CallNode:
     made: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchNode:
+class LaunchNode(Struct, frozen=True):
     """A launch, by spans."""
 
     span: Span2
@@ -216,8 +205,7 @@ class LaunchNode:
     arguments: tuple[Span2, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LambdaNode:
+class LambdaNode(Struct, frozen=True):
     """A lambda, by spans; ``inside`` is what stands between its braces."""
 
     span: Span2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 #: A result is one of these: the contract held; it did not; or it could not be run, with the reason.
 VERDICTS = ("confirmed", "refuted", "not_run")
@@ -11,8 +11,7 @@ VERDICTS = ("confirmed", "refuted", "not_run")
 TOO_LATE = "the time for the whole run was over"
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """What ran the kernels: ``kind`` is ``gpu`` or ``cpu-emulation``."""
 
     name: str
@@ -21,8 +20,7 @@ class Device:
     software: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentedShape:
+class DocumentedShape(Struct, frozen=True):
     """The shape of an argument in the contract and in the source that was compared. ``agrees`` is None where the source
     documents none; ``source_at`` is its place."""
 
@@ -33,8 +31,7 @@ class DocumentedShape:
     source_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyResult:
+class VerifyResult(Struct, frozen=True):
     """One case. ``seed`` makes the same inputs again; times in microseconds, rates in 1e9 bytes a second. ``seconds``:
     what the case took, with its inputs and what was compared."""
 
@@ -57,8 +54,7 @@ class VerifyResult:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WrongVariant:
+class WrongVariant(Struct, frozen=True):
     """A variant that is wrong on purpose. ``refuted`` is False where no case noticed (the check has lost its teeth),
     None where it could not be run; ``by`` is the case that noticed, ``reason`` what it saw."""
 
@@ -70,8 +66,7 @@ class WrongVariant:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmation(Struct, frozen=True):
     """That a reference kernel held in every case: where, when (a date, UTC), how many cases, and how many of its wrong
     variants were refuted. ``digest`` is of the text that was confirmed."""
 
@@ -83,12 +78,11 @@ class Confirmation:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyReport:
+class VerifyReport(Struct, frozen=True, kw_only=True):
     """Everything that was run. ``built`` are the libraries made, by name, for a run that only builds; ``notes`` what a
     reader must know (a library's own code was run, say)."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     device: Device | None
     results: tuple[VerifyResult, ...] = ()
     wrong_variants: tuple[WrongVariant, ...] = ()

@@ -5,7 +5,7 @@ The nouns stand in files of their own, by what they are about; all of them can b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from opwalker.model.axis import Axis, AxisGiven, AxisOrigin
 from opwalker.model.clang import ClangReport
@@ -137,8 +137,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(Struct, frozen=True):
     """The end of a path that is no kernel of this source: ``library``, ``memory``, ``host`` or ``torch``."""
 
     kind: str
@@ -148,8 +147,7 @@ class Terminal:
     path: tuple[PathStep, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Implementation:
+class Implementation(Struct, frozen=True):
     """The way of one registration: host function, dispatch, launches, kernels, and ends that are no kernel."""
 
     key: str | None
@@ -167,12 +165,11 @@ class Implementation:
     helpers: tuple[Host, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(Struct, frozen=True, kw_only=True):
     """The whole path of one op. Where what is walked is no op, ``op`` is None and ``entry`` stands in for it.
     ``clang`` is set where a second opinion was asked for; ``flags`` are structures whose members synchronise."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     source: SourceInfo
     op: Op | None
     python: tuple[PythonRef, ...] = ()
@@ -190,8 +187,7 @@ class Walk:
     class_view: ClassView | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KernelEntry:
+class KernelEntry(Struct, frozen=True):
     """A kernel of the source, the ops that reach it, and the instances that the source can produce.
 
     ``archs`` are the CUDA architectures that the files with its launches are compiled for, where the build files say:
@@ -210,11 +206,10 @@ class KernelEntry:
     archs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KernelsResult:
+class KernelsResult(Struct, frozen=True, kw_only=True):
     """The answer to ``kernels``."""
 
-    format: int = field(default=1, kw_only=True)
+    format: int = 1
     source: SourceInfo
     kernels: tuple[KernelEntry, ...]
     gaps: tuple[Gap, ...] = ()

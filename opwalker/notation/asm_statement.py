@@ -7,7 +7,8 @@ In: the statement's text, macros expanded (``asm volatile("ld.u32 %0, [%1];" : "
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _STRING = re.compile(r'(?:u8|[uUL])?R"([^()\\\s]{0,16})\(([\s\S]*?)\)\1"|(?:u8|[uUL])?"((?:[^"\\]|\\[\s\S])*)"')
 _ESCAPE = re.compile(r"\\(?:([ntrfv])|(\n)|(.))")
@@ -15,8 +16,7 @@ _SPECIAL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
 _OPERAND = re.compile(r"(?:\[\s*(\w+)\s*\]\s*)?\"([^\"]*)\"\s*\(")
 
 
-@dataclass(frozen=True, slots=True)
-class AsmOperand:
+class AsmOperand(Struct, frozen=True):
     """An operand: its symbolic name or None, its constraint (``"=r"``), and the expression in parentheses."""
 
     name: str | None
@@ -24,8 +24,7 @@ class AsmOperand:
     expression: str
 
 
-@dataclass(frozen=True, slots=True)
-class AsmStatement:
+class AsmStatement(Struct, frozen=True):
     """The parts of a statement. ``operands`` are outputs and inputs in the order in which ``%0``, ``%1``, … count them;
     the first ``outputs`` of them are outputs."""
 

@@ -7,49 +7,44 @@ not done here: reading text (``condition_parse``) and deciding what holds in a b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Defined:
+
+class Defined(Struct, frozen=True):
     """``defined(name)``."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A macro's value: ``#if name``. Not defined, it counts as 0."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     """An integer literal; ``text`` as written, with base and suffix."""
 
     value: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Struct, frozen=True):
     """What cannot be decided from names alone: a function-like macro in use, or text that is no expression."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Struct, frozen=True):
     """``!``, ``-``, ``+`` or ``~`` before an operand."""
 
     operator: str
     operand: Cond
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Struct, frozen=True):
     """A comparison or a sum: every operator of two operands but ``&&`` and ``||``."""
 
     operator: str
@@ -57,16 +52,14 @@ class Binary:
     right: Cond
 
 
-@dataclass(frozen=True, slots=True)
-class Junction:
+class Junction(Struct, frozen=True):
     """``&&`` (or ``||``) of two terms or more, none of which is a junction of the same operator."""
 
     operator: str
     terms: tuple[Cond, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """``test ? then : otherwise``."""
 
     test: Cond

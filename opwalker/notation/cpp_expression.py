@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from msgspec import Struct
+from msgspec.structs import replace
 
-@dataclass(frozen=True, slots=True)
-class Expr:
+
+class Expr(Struct, frozen=True):
     """A node. ``kind`` says what ``text`` and ``parts`` are:
 
     ``name`` (the name, with qualifiers and template arguments), ``number``, ``string``, ``raw`` (text alone);

@@ -7,7 +7,8 @@ results beyond an ``int``, no division by zero.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.notation.cpp_expression import Expr
 

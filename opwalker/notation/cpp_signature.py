@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from opwalker.model.schema import OpSchema, SchemaArgument, SchemaReturn, SchemaType
 from opwalker.notation.schema_text import print_schema
@@ -78,8 +79,7 @@ _REFUSED = frozenset(
 _DECORATION = re.compile(r"\b(?:const|volatile|typename|struct|class|constexpr|inline|static|__restrict__|restrict)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class CppType:
+class CppType(Struct, frozen=True):
     """A type name with its namespace and template arguments; ``pointer`` for ``T*``. ``const`` and references are
     gone: boxing does not see them."""
 

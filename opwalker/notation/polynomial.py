@@ -8,16 +8,16 @@ Values are taken to be natural numbers, divisors not 0, as in the index of an ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+from msgspec import Struct
 
 #: A product of atoms with their powers, in the order of their texts.
 Monomial = tuple[tuple["Atom", int], ...]
 ONE: Monomial = ()
 
 
-@dataclass(frozen=True)
-class Atom:
+class Atom(Struct, frozen=True, dict=True):
     """What a polynomial is made of. A ``symbol`` has a ``name``; a ``quotient`` and a ``remainder`` have two
     ``parts``; a ``call`` has a name and parts (``min(a, b)``), and so has a ``load`` (``table[i]``)."""
 

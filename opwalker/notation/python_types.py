@@ -7,7 +7,8 @@ and ``|`` are unions and quotes are gone. What a name stands for is not decided 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _TOKEN = re.compile(
     r"""\s*(?:([A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)|(\.\.\.)|([\[\],|()])|(["'])(.*?)\4|(\#[^\n]*))""", re.DOTALL
@@ -19,8 +20,7 @@ class NotAType(ValueError):
     """The text is no annotation of the forms that are read here."""
 
 
-@dataclass(frozen=True, slots=True)
-class PyType:
+class PyType(Struct, frozen=True):
     """``name`` is dotted as written, or ``"union"`` with its members in ``arguments``, or ``"..."``."""
 
     name: str

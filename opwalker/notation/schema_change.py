@@ -8,7 +8,9 @@ equal alias sets, and lets a type widen in an argument and narrow in a result.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.model.schema import OpSchema, SchemaArgument, SchemaReturn, SchemaType
 from opwalker.notation.schema_text import print_alias, print_type
@@ -20,8 +22,7 @@ _INTEGERS |= {"SymFloat": "float", "SymBool": "bool"}
 _NUMBERS = ("int", "float", "complex", "Scalar")
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaChange:
+class SchemaChange(Struct, frozen=True):
     """One difference: in words, and whether torch calls it incompatible."""
 
     text: str

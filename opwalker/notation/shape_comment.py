@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from opwalker.notation import shape_words
 
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeComment:
+class ShapeComment(Struct, frozen=True):
     """The shape that a comment gives.
 
     ``alternatives`` are its readings, each a tuple of dimensions as written (``("num_tokens", "2 * d")``; ``"..."`` for

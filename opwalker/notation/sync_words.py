@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.assembly import Instruction
 
 
-@dataclass(frozen=True, slots=True)
-class SyncCall:
+class SyncCall(Struct, frozen=True):
     """What a call is: ``kind``, ``means`` in words, ``order`` and ``scope`` where it has them; ``address`` numbers the
     argument that is the address, ``value`` the one that is stored, None where there is none."""
 

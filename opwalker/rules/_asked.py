@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, Routine, Statement
@@ -22,8 +23,7 @@ _LOOPS = frozenset(("for", "range for", "while", "do", "switch"))
 _DEEPEST = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Next:
+class _Next(Struct, frozen=True):
     """What comes behind a statement: a statement, else the end of a local lambda, else that of the routine."""
 
     statement: Statement | None = None

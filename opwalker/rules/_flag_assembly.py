@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.assembly import Instruction
 from opwalker.model.check import CheckedTree
@@ -21,8 +22,7 @@ _SCOPES = {"block": "block", "gpu": "device", "system": "system"}
 _ORDERS = frozenset(("relaxed", "acquire", "release", "acq_rel", "volatile"))
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """An access in assembly: whether it stores, its order (``volatile`` too), its scope, and the address as the
     routine writes it."""
 

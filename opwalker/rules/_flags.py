@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, Routine, Statement
@@ -34,8 +35,7 @@ _PLACE = re.compile(r"[&(\s]*[A-Za-z_]\w*(?:\s*\[[^\[\]]*\]|\s*(?:->|\.)\s*\w+)*
 _POINTER = re.compile(r"\w+_cast<[^<>]*\*\s*>")
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """A load or store of a flag: ``kind`` is ``store`` or ``poll``; ``how`` is ``volatile``, ``atomic`` (in assembly
     too) or ``plain``; ``field`` the member or variable; ``at`` the line on which its reference is made, where that is
     another."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, LaunchText, MacroUse, Routine, Statement
@@ -32,8 +33,7 @@ _NO_NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A launch. An extent is None where it was not found. ``before`` ran before it, ``around`` it stands in (outermost
     first), ``after`` follows it in its own block."""
 
@@ -62,8 +62,7 @@ class Site:
         return routine.file, self.line
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """A statement with what stands before, around and after it."""
 
     statement: Statement

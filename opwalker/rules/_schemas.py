@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.ops import Argument, Op, OpImpl
 from opwalker.model.statements import Routine, RoutineParameter
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """A function as an implementation names it, defined or only declared: ``(type, name)`` of its parameters."""
 
     file: str

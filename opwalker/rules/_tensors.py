@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import Routine, Statement
@@ -22,8 +23,7 @@ _TENSOR = re.compile(r"\bTensor\b")
 _CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE|assert|check)\w*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(Struct, frozen=True):
     """A pointer to a tensor's data among the arguments of a call: which argument, of which tensor, and what is called
     on the tensor before (``.contiguous()``)."""
 

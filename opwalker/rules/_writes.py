@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, LaunchText, Routine, Statement
@@ -22,8 +23,7 @@ _FILLS = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)\w*|(?:std::)?mem(?:cpy|set)|(?:
 _CONST = re.compile(r"\bconst\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """Where the data is written, and how, in words."""
 
     file: str
@@ -31,8 +31,7 @@ class Write:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """``write`` is the first one found; without one, ``sure`` says that the source shows every use."""
 
     write: Write | None

@@ -50,7 +50,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Statement
@@ -58,8 +59,7 @@ from opwalker.model.statements import Statement
 _TAKES, _GIVES = "PyGILState_Ensure", "PyGILState_Release"
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """The states that are held on a way, with the line each was taken on."""
 
     states: tuple[tuple[str, int], ...] = ()

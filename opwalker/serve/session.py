@@ -10,12 +10,12 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, TextIO
 
 import typer
+from msgspec import Struct
 
 from opwalker.errors import EnvironmentMissing, UsageError
 from opwalker.model.build import BUILDS
@@ -26,8 +26,7 @@ _ARCH = re.compile(r"\d+\.\d+[af]?|gfx[0-9a-f]+")
 _SM = re.compile(r"(?:(?:sm|compute)_?)?(\d+)(\d)([af]?)")
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """One call of the program: what was asked of which source, and how the answer is to look."""
 
     source: str | None
@@ -38,7 +37,7 @@ class Session:
     cache: Path | None
     as_json: bool
     no_color: bool
-    progress: Progress = field(repr=False)
+    progress: Progress
 
     def ask(self, verb: Callable[[ModuleType], Callable[..., Any]], *arguments: object, **settings: object) -> Any:
         """Calls the pipeline's function that ``verb`` picks, with the options, a progress bar and a voice."""

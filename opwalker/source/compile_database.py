@@ -10,7 +10,8 @@ import json
 import os
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 #: Where a database may lie, below the root; the first one that is there counts.
 PLACES = ("compile_commands.json", "build/compile_commands.json")
@@ -19,16 +20,14 @@ PLACES = ("compile_commands.json", "build/compile_commands.json")
 _MOST_BYTES = 256 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class CompileCommand:
+class CompileCommand(Struct, frozen=True):
     """One compiler call: ``arguments`` without the compiler, relative paths in them being relative to ``directory``."""
 
     directory: str
     arguments: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CompileDatabase:
+class CompileDatabase(Struct, frozen=True):
     """A database: where it lies below the root, and the first call for each path of the tree."""
 
     path: str

@@ -9,8 +9,9 @@ what they point to inside the root is found at its own place.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from opwalker.errors import InputError
 from opwalker.model.source import FileEntry, Problem, SourceRoot
@@ -34,8 +35,7 @@ _BUILD_MARKS = frozenset(("CMakeCache.txt", "build.ninja"))
 _BUILD_MARK_STARTS = ("lib.", "temp.", "bdist.")
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(Struct, frozen=True):
     """``entries`` sorted by path; ``problems`` as (path, problem), sorted by path."""
 
     entries: tuple[FileEntry, ...]

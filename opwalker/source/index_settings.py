@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from opwalker.errors import EnvironmentMissing
 
@@ -20,8 +21,7 @@ VARIABLE = "OPWALKER_INDEX_URL"
 _FOR_ALL_USERS = Path("/etc/pip.conf")
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSettings:
+class IndexSettings(Struct, frozen=True):
     """``urls`` in the order in which they are asked; None stands for the client library's default index.
 
     ``named_by`` is the setting that named the first one, None when nothing did. ``certificates`` is a bundle file to

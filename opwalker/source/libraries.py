@@ -14,9 +14,11 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opwalker.errors import InputError
 from opwalker.source.cache import make_folder, write_error
@@ -35,8 +37,7 @@ _PIECE = 4 << 20
 _ARCHIVES = (".whl", ".zip", ".egg")
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryFile:
+class LibraryFile(Struct, frozen=True):
     """One library. ``called`` is its path in the wheel or as given, ``key`` tells its contents from others', ``also``
     are the paths of what is the same module for other Pythons, or the same file again; ``named`` says that the user
     named this very file."""

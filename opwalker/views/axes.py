@@ -6,7 +6,8 @@ In: printed instances and the origins of their arguments. Out: ``Axis`` values i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.expand.template_heads import template_parameters
 from opwalker.facts.cpp_brackets import split_commas

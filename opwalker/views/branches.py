@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.owners import lineage
@@ -22,8 +24,7 @@ _LEAVES = re.compile(r"\breturn\b[^;{}]*;\s*\}?\s*\Z")
 _LABEL_ALONE = re.compile(r"\s*(?:case\b[^{};]*|default\s*):\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """A condition that holds in a branch. ``offset`` is where it is tested, ``own`` whether the function itself writes
     it and no macro does, ``block`` the branch."""
 

@@ -6,8 +6,9 @@ In: evaluated build files. Out: ``BuildView``: kinds of build per file, module n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from opwalker.expand.workbench import BuildView
 from opwalker.link.build_cuda import AskedArchitectures

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.macros import KNOWN
@@ -49,8 +50,7 @@ def checks_of(body: Body) -> tuple[CheckFact, ...]:
     return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """A condition that holds behind a check, where it stands, and the branches that it stands under."""
 
     condition: Expr

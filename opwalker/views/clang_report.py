@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from opwalker.expand.workbench import Workbench
 from opwalker.facts import clang_library

@@ -10,8 +10,9 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from opwalker.expand.workbench import Workbench
 from opwalker.facts.clang_flags import translated
@@ -32,16 +33,14 @@ MOST_UNITS = 24
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, ]*\))?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class UnitPlan:
+class UnitPlan(Struct, frozen=True):
     """A unit to read, and the file that its flags come from (None: only opwalker's own reading of the includes)."""
 
     request: UnitRequest
     flags_from: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What flags are made of besides the tree: ``asked`` are the user's own ``--define``."""
 
     root: str

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.model.reach import LaunchSite
 from opwalker.model.walk import Contradiction, DerivedFact, ParameterFact, ShapeSource

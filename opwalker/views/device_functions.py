@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
@@ -31,8 +33,7 @@ _MOST_KEPT = 400
 _OVERLOADS = 8
 
 
-@dataclass
-class Reading:
+class Reading(Struct):
     """One function. ``events`` are its own and those of accessors it calls, in source order; ``calls`` are the other
     functions of the tree that it calls, each with its call."""
 
@@ -60,8 +61,7 @@ class Reading:
                 pending += [inner for _, inner in one.calls]
 
 
-@dataclass(frozen=True, slots=True)
-class _Own:
+class _Own(Struct, frozen=True):
     """What a function says by itself: kept, whichever kernel reaches it."""
 
     body: Body

@@ -7,7 +7,8 @@ what one side does not know for sure is never called a change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.diff import (
     DiffResult,
@@ -32,8 +33,7 @@ from opwalker.notation.schema_change import schema_changes
 _FIELDS = ("grid", "block", "shared")
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Struct, frozen=True):
     """One side of a comparison."""
 
     source: SourceInfo

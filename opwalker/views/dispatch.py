@@ -7,7 +7,8 @@ what it expands to (``switch``/``case``, ``if``/``else``) tests something that i
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.expanded import Expansion

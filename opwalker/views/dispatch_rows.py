@@ -6,7 +6,8 @@ In: a body, a macro use in it, and what its branches bind. Out: axes, rows and f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.expanded import Expansion
@@ -21,8 +22,7 @@ from opwalker.views.checks import failures_of
 _OTHERWISE = "otherwise"
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """A branch that binds something: its block, and the values of the names, in the order of the names."""
 
     block: int

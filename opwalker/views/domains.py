@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 #: Sets that grow beyond this become bounds.
 _MAX_VALUES = 512
 _MAX_LISTED = 6
 
 
-@dataclass(frozen=True)
-class Domain:
+class Domain(Struct, frozen=True, dict=True):
     """``values`` where they can be listed (then the rest says nothing), else ``low`` to ``high`` (None: no bound)
     without ``excluded``."""
 

@@ -7,7 +7,8 @@ become implementations without a registration, in reading order; a file has an o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.errors import InputError
 from opwalker.expand.resolve import Candidate, visible

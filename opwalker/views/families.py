@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """A kind of resource. ``position`` is the argument that the acquiring call fills in (None: it returns the thing);
     ``acquire`` and ``release`` match the names of calls without qualifiers."""
 

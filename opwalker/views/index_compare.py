@@ -8,8 +8,9 @@ stand for a dimension where the stride is the dimension's, all others have to be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import permutations
+
+from msgspec import Struct, field
 
 from opwalker.expand.value_bounds import Bounds
 from opwalker.expand.values import World, shown
@@ -21,8 +22,7 @@ Dim = tuple[str, Poly | None]
 _MAX_ORDER = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """What may be taken for granted: pairs ``(a, x)`` of which ``x`` divides ``a``, as documented shapes say; symbols
     that are taken for each other, with the words for it; the numbers of named constants."""
 
@@ -31,8 +31,7 @@ class Taken:
     constants: tuple[tuple[Atom, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The coordinate of one dimension, or of several that are run through as one (``first`` to ``last``)."""
 
     first: int
@@ -42,8 +41,7 @@ class Part:
     passed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The verdict with its parts; see ``LayoutFact``."""
 
     verdict: str
@@ -52,8 +50,7 @@ class Comparison:
     given: tuple[str, ...] = ()
 
 
-@dataclass
-class _Shape:
+class _Shape(Struct):
     """Dimensions made ready: each one product; ``given`` says what that takes for granted."""
 
     dims: list[Poly | None]

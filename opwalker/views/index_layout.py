@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.device_calls import Inside
 from opwalker.expand.template_heads import template_parameters
@@ -30,8 +32,7 @@ _MAX_FACTS = 12
 _CASTS = frozenset("reinterpret_cast static_cast const_cast __ldg __ldcs __ldcg __ldca".split())
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """An access to a documented tensor."""
 
     parameter: str

@@ -7,8 +7,10 @@ at here, so that an edit of a Python file costs no reading of C++.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.link.python_attach import PythonRegistrations, attach
 from opwalker.model.python import COMPILED
@@ -113,8 +115,7 @@ def _attached(own: list[Op], python: tuple[Op, ...]) -> Sequence[Op]:
     return attach(own, PythonRegistrations(python)) if python else own
 
 
-@dataclass(frozen=True, slots=True)
-class NativeSide:
+class NativeSide(Struct, frozen=True):
     """What becomes of an op in C++: it depends on the op's name and schema, on what its wrappers say of shapes, and on
     files of C++. ``absent`` says why a file with an implementation is not compiled."""
 

@@ -6,7 +6,8 @@ In: a kernel, its documented parameters, and what the launch passes (``views/ind
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from opwalker.expand.device_calls import DeviceCalls
 from opwalker.expand.device_types import DeviceTypes
@@ -20,8 +21,7 @@ from opwalker.views.index_compare import Dim
 from opwalker.views.passed_how import PassedHow
 
 
-@dataclass(frozen=True, slots=True)
-class Documented:
+class Documented(Struct, frozen=True):
     """A documented tensor: its name for the reader, its shape's alternatives, text and place."""
 
     tensor: str
@@ -30,8 +30,7 @@ class Documented:
     at: Span | None
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """What a launch passes: values of parameters, extents of the grid and of blocks, the documented tensor behind each
     pointer, strides of tensors by their symbol (``(tensor, dimension)``), what the host checks (``stride == stride``,
     in words), the tensor's name behind each pointer, and the host's documented shapes in the host's terms."""

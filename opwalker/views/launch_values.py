@@ -7,8 +7,9 @@ conditions, shared memory opt-ins, launch attributes. An extent that could not b
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.facts.cpp_body import argument_spans

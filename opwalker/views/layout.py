@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.bodies import Body
 from opwalker.model.body import Span2
@@ -23,8 +24,7 @@ from opwalker.views.values import Values
 _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data packed_accessor32 packed_accessor64 accessor".split())
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutUse:
+class LayoutUse(Struct, frozen=True):
     """One thing that a function does with a tensor's strides. ``what`` is ``contiguous``, ``helper`` (a function of the
     project's own, its ``name``) or ``stride`` (checks), ``made`` (contiguous), ``read`` (a stride; ``name`` is what
     holds it), ``data`` (its pointer is taken), ``elsewhere`` (a check that has no words here, or a function beside the

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.notation.cpp_expression import Expr, changed

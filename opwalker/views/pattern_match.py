@@ -10,7 +10,8 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.assembly import Instruction
 from opwalker.model.cpp import CppFacts
@@ -26,8 +27,7 @@ SHOWN = 200
 _WORDS = re.compile(r"\w+(?:\|\w+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A pattern at a place. ``names`` is what a function says to use it: a macro's, a type's, a variable's name."""
 
     id: str
@@ -38,8 +38,7 @@ class Found:
     names: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(Struct, frozen=True):
     """A thing that a demand looks at: its fields are worked out when asked for."""
 
     line: int

@@ -11,7 +11,8 @@ import ast
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.model.host import DimensionFact, ParameterFact
 from opwalker.model.walk import PythonRef, Walk

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from opwalker.link.stamped import FactsInStore, Stamped
 from opwalker.link.store import Store
@@ -21,8 +21,7 @@ REGISTERED = "python registrations"
 Keep = Callable[[str, bytes], None]
 
 
-@dataclass(frozen=True, slots=True)
-class PythonSide:
+class PythonSide(Struct, frozen=True):
     """``ops`` are what Python registers, or adds to ops registered elsewhere; ``callers`` maps ``namespace::op`` to its
     calls over all levels, by depth."""
 

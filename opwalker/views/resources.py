@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.macros import KNOWN
@@ -33,8 +34,7 @@ OF_THE_CALL = ("GIL state", "thread state")
 MAX_TEXT = 160
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
+class _Taken(Struct, frozen=True):
     kind: str
     family: Family | None
     start: int

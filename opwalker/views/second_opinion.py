@@ -8,8 +8,9 @@ gives, and a ``ClangReport``. An edge is *proved* where clang resolves the very 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from opwalker.model.clang import (
     CONTRADICTED,

@@ -8,7 +8,8 @@ text around it shows which memory is touched.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.template_heads import template_parameters

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.expand.bodies import Body
 from opwalker.model.body import LocalFact
@@ -22,8 +23,7 @@ _INDEXES = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
 NO_TYPES: Mapping[int, tuple[str, ...]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(Struct, frozen=True):
     """Names of what is read, written, and passed on to functions that may do either, in the order of the text."""
 
     reads: tuple[str, ...] = ()

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.macros import MacroChoice
@@ -45,8 +47,7 @@ _WRAPPED = re.compile(r"cluster_(?:sync|arrive\w*|wait)\Z|cp_async_(?:wait\w*|fe
 WAITS = re.compile(r"load|atomic|wait|query")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One thing that orders threads or memory. ``start`` is its offset in the body; ``address`` and ``value`` are C++
     expressions; ``under`` are compile-time branches around it; ``condition`` is its own preprocessor condition;
     ``spins`` where a loop waits on it; ``at`` is where it stands, ``(path, line)``, and ``through`` the function that

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.environment import Environment
@@ -34,8 +36,7 @@ _ENDS = re.compile(r"\bbreak\s*;\s*\}*\s*\Z")
 _LABEL = re.compile(r"\s*case\b[^{};]*:\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
+class _Condition(Struct, frozen=True):
     """A condition of a body that holds at a place of it. ``relates`` where it may say more once other conditions are
     known: it offers a choice, or compares two values that vary."""
 
@@ -46,16 +47,14 @@ class _Condition:
     relates: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Fact:
+class _Fact(Struct, frozen=True):
     """A condition that holds, in the environment that it is written in."""
 
     condition: _Condition
     environment: Environment
 
 
-@dataclass(frozen=True, slots=True)
-class _Ground:
+class _Ground(Struct, frozen=True):
     """What is known where a function is entered, or behind checks of it. ``relations`` are conditions that may say more
     once other values are known, each with the keys that it is about; ``relies`` the numbers of the functions for which
     it counts that nobody else calls them."""

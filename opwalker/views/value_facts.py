@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from opwalker.expand.bodies import Body
 from opwalker.notation.cpp_expression import Expr
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from opwalker.views.values import Values
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """The call that a body is entered by: its arguments by parameter name, as the caller writes them, and where;
     ``differing`` are parameters that several calls give different values, each with where it stands."""
 
@@ -26,8 +26,7 @@ class Call:
     differing: Mapping[str, tuple[tuple[Expr, int], ...]] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """What was met on the way: names that were kept, with what they hold."""
 
     kept: dict[str, str] = field(default_factory=dict)
@@ -37,8 +36,7 @@ class Found:
         return self.kept.setdefault(text, value) == value
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """What the tree knows beyond one body: ``constant(name, body)`` gives the text of a constant's value,
     ``takes_reference(function, position)`` whether a function may change what it is given there."""
 

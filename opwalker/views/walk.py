@@ -6,7 +6,8 @@ In: an op and the bindings behind it. Out: ``Walk``. Nothing is dropped: what co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
@@ -305,8 +306,10 @@ class WalkView:
 
 def joined_ownership(left: Ownership, right: Ownership) -> Ownership:
     """What two walks hold together, each thing once."""
-    names = [field.name for field in fields(Ownership)]
-    joined = {name: tuple(dict.fromkeys((*getattr(left, name), *getattr(right, name)))) for name in names}
+    joined = {
+        name: tuple(dict.fromkeys((*getattr(left, name), *getattr(right, name))))
+        for name in Ownership.__struct_fields__
+    }
     # What one of the two enters does not lie beside the walk.
     entered = {(one.file, one.line) for one in joined["resources"]}
     beside = tuple(one for one in joined["beside"] if (one.file, one.line) not in entered)

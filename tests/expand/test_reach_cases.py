@@ -252,6 +252,8 @@ OUTSIDE = [
 
 @pytest.mark.parametrize(("head", "argument", "wanted"), OUTSIDE)
 def test_types_of_libraries_outside_the_source(head, argument, wanted):
-    text = f"struct Mine {{}};\n{head} __global__ void k(int* a) {{}}\nvoid h(int* a) {{ k<{argument}><<<1, 1>>>(a); }}\n"
+    text = (
+        f"struct Mine {{}};\n{head} __global__ void k(int* a) {{}}\nvoid h(int* a) {{ k<{argument}><<<1, 1>>>(a); }}\n"
+    )
     made = [k for site in follow(tree({"a.cu": text}), "a.cu", "h").launches for k in site.kernels]
     assert [(k.instances, k.incomplete is None) for k in made] == [((wanted,) if wanted else (), wanted is not None)]

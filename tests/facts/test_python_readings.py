@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from opwalker.facts.python_full import full, quick_facts
 from opwalker.facts.python_layout import Layout

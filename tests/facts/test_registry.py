@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import fields, replace
 
 from opwalker.facts import registry
 from opwalker.facts.registry import REGISTRY, Extractor, producer, producers
@@ -18,7 +18,7 @@ from opwalker.model.source import LANGUAGES, Problem
 @pytest.mark.parametrize("extractor", REGISTRY.all().values(), ids=lambda extractor: extractor.kind)
 def test_the_facts_of_every_extractor_can_hold_a_problem_alone(extractor: Extractor) -> None:
     facts = load(extractor.facts)
-    assert all(field.default is not dataclasses.MISSING for field in dataclasses.fields(facts))
+    assert not any(field.required for field in fields(facts))
     assert facts(problems=(Problem("timeout", "x"),)).problems == (Problem("timeout", "x"),)
 
 
@@ -73,7 +73,7 @@ def test_a_new_file_of_the_code_counts(package: Path) -> None:
 def test_a_grammar_may_be_a_source() -> None:
     grammars = [path.name for path in registry.resources.folder("grammars").iterdir() if path.is_file()]
     one = Extractor("x", "m:f", "m:F", (f"grammars/{grammars[0]}",))
-    assert producer(one) != producer(dataclasses.replace(one, sources=("errors.py",)))
+    assert producer(one) != producer(replace(one, sources=("errors.py",)))
 
 
 def test_a_pattern_without_a_file_is_an_error() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from opwalker.link.index import Index
 from tests.trees import MemoryStore, function, tree

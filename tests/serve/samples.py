@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from opwalker.indexing import IndexReport
 from opwalker.model.clang import ClangEdge, ClangReport, UnitReport
@@ -275,7 +275,7 @@ WALK = Walk(
     notes=("scatter_rows_wide is registered only where ROWKIT_WIDE is set",),
 )
 
-CLANG_WALK = dataclasses.replace(
+CLANG_WALK = replace(
     WALK,
     clang=ClangReport(
         clang="clang version 18.1.1",
@@ -315,9 +315,9 @@ KERNEL_WALK = Walk(
 )
 
 OPS = OpsResult(
-    SOURCE,
-    (SCATTER, ROW_MAX, OPEN_RING),
-    (
+    source=SOURCE,
+    ops=(SCATTER, ROW_MAX, OPEN_RING),
+    gaps=(
         Gap(
             "registration",
             Span("csrc/old/bindings.cpp", 7, 7),
@@ -329,15 +329,15 @@ OPS = OpsResult(
 )
 
 NO_OPS = OpsResult(
-    SourceInfo("plainpy", None, "4f1c2d9a77e0b1c3"),
-    (),
+    source=SourceInfo("plainpy", None, "4f1c2d9a77e0b1c3"),
+    ops=(),
     files_read=210,
     looked_for=("TORCH_LIBRARY", "PYBIND11_MODULE", "torch.library"),
 )
 
 KERNELS = KernelsResult(
-    SOURCE,
-    (
+    source=SOURCE,
+    kernels=(
         KernelEntry(
             "rowkit::scatter_rows_kernel", CU, 22, ("rowkit::scatter_rows",),
             ("float, float, 4", "c10::Half, c10::Half, 8"), True,

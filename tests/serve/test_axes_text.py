@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from opwalker.model.axis import Axis, AxisGiven, AxisOrigin
 from opwalker.model.launch import Unreachable
@@ -26,8 +25,8 @@ KINDS = {
 
 
 def page(*axes: Axis, **reading: object) -> str:
-    kernel = dataclasses.replace(samples.KERNELS.kernels[0], axes=axes)
-    return text(dataclasses.replace(samples.KERNELS, kernels=(kernel,)), **{"asked": "of rowkit::x", **reading})
+    kernel = replace(samples.KERNELS.kernels[0], axes=axes)
+    return text(replace(samples.KERNELS, kernels=(kernel,)), **{"asked": "of rowkit::x", **reading})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,8 +88,8 @@ def test_what_can_never_run_stands_below_the_count() -> None:
     reason = "w == 8 (:3), and std::gcd(4, n) (:2) is 1, 2 or 4"
     never = tuple(Unreachable(f"float, {n}", reason, 3, CU) for n in (8, 16))
     implementation = samples.CUDA
-    launch = dataclasses.replace(implementation.launches[0], unreachable=never)
-    walk = dataclasses.replace(samples.WALK, implementations=(dataclasses.replace(implementation, launches=(launch,)),))
+    launch = replace(implementation.launches[0], unreachable=never)
+    walk = replace(samples.WALK, implementations=(replace(implementation, launches=(launch,)),))
     shown = " ".join(text(walk).split())
     assert "never run 2 of 3 are compiled and can never run" in shown
     assert f"<float, 8> and 1 more {reason}" in shown

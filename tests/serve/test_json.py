@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from opwalker.model.walk import KernelsResult, OpsResult, SourceInfo, Walk
 from opwalker.serve.render.json import to_json
@@ -64,11 +64,11 @@ def test_what_is_walked_is_an_op_or_an_entry() -> None:
 def test_keys_come_in_the_order_of_the_fields(result: type) -> None:
     sample = next(one for one in RESULTS.values() if type(one) is result)
     keys = list(json.loads(to_json(sample)))
-    assert keys == [field.name for field in dataclasses.fields(result) if field.name in keys]
+    assert keys == [name for name in result.__struct_fields__ if name in keys]
 
 
 def test_same_value_same_bytes() -> None:
-    assert to_json(samples.WALK) == to_json(dataclasses.replace(samples.WALK))
+    assert to_json(samples.WALK) == to_json(replace(samples.WALK))
 
 
 def test_text_is_utf8_and_not_escaped() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from opwalker.model.notes import NotesWritten
 from opwalker.model.walk import Argument, Host, Implementation
@@ -67,7 +67,7 @@ def test_a_result_without_a_page_of_its_own_is_shown_by_its_fields() -> None:
 
 
 def test_what_was_written_names_its_source_and_leaves_out_what_is_empty() -> None:
-    assert text(NotesWritten(samples.SOURCE, "notes", ("index.md",))).splitlines() == [
+    assert text(NotesWritten(source=samples.SOURCE, folder="notes", written=("index.md",))).splitlines() == [
         "  source         rowkit 1.4.0",
         "  folder         notes",
         "  written        index.md",
@@ -75,7 +75,7 @@ def test_what_was_written_names_its_source_and_leaves_out_what_is_empty() -> Non
 
 
 def test_a_source_that_cannot_change_was_not_read_again() -> None:
-    assert "this source cannot change" in text(dataclasses.replace(samples.REPORT, scanned=False))
+    assert "this source cannot change" in text(replace(samples.REPORT, scanned=False))
 
 
 def test_no_word_of_a_walk_gets_lost_in_a_narrow_terminal() -> None:
@@ -110,14 +110,14 @@ def test_written_arguments_are_marked_in_the_text_as_well() -> None:
 
 
 def test_an_op_without_implementation_says_so() -> None:
-    page = text(dataclasses.replace(samples.WALK, implementations=(), python=()))
+    page = text(replace(samples.WALK, implementations=(), python=()))
     assert "Implementation\n  none found in this source" in page
     assert "no call from Python found in this source" in page
 
 
 def test_what_a_host_function_does_not_do_is_said() -> None:
     host = Host("f", "a.cu", 1, 9)
-    page = text(dataclasses.replace(samples.WALK, implementations=(Implementation("CUDA", "proved", host),)))
+    page = text(replace(samples.WALK, implementations=(Implementation("CUDA", "proved", host),)))
     assert re.search(r"none found +checks, guards, stream", page)
 
 

@@ -10,8 +10,9 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from opwalker import pipeline
 from opwalker.asking import asked

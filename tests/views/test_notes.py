@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from opwalker.model.notes import Diagram, Note, Statement, Statements, Table, Text
 from opwalker.model.owning import Holding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from opwalker.model.walk import PythonRef, Walk
 from opwalker.views.notes.launches import launch_groups

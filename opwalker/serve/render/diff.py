@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.diff import DiffResult, InstancesChanged, LaunchChanged, OpChanged
 from opwalker.serve.render.page import Page, Row, Section, Spans
@@ -14,8 +15,7 @@ _NO_CHANGE = "nothing that is compared has changed"
 SHOWN = 6
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     """One change: a sign (``+``, ``-``, ``~``, ``!``), what it is about, and what is said of it, line by line."""
 
     sign: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,11 +27,11 @@ def to_json(result: object, *, indent: int | None = None) -> bytes:
 def _walk_document(walk: Walk) -> dict[str, object]:
     """A walk has either ``op`` or, where what is walked is no op, ``entry`` in its place."""
     document: dict[str, object] = {}
-    for field in dataclasses.fields(walk):
-        if field.name == "op" and walk.op is None:
+    for name in walk.__struct_fields__:
+        if name == "op" and walk.op is None:
             document["entry"] = walk.entry
-        elif field.name != "entry":
-            document[field.name] = getattr(walk, field.name)
+        elif name != "entry":
+            document[name] = getattr(walk, name)
     return document
 
 

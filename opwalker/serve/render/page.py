@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.serve.voice import one_line
 
@@ -32,24 +33,21 @@ _WORD = re.compile(r"\s+|\S+")
 _BREAKABLE = re.compile(r".*?(?:[/,(<|]+|::|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """Cells side by side, ``indent`` columns in. Rows that follow each other in one group share their columns."""
 
     cells: tuple[Spans, ...]
     indent: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Rows under a label: beside it where there is room, below it where there is not."""
 
     label: str
     rows: tuple[Row, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A step of the reading: a title, the facts that belong to it, and the steps inside it."""
 
     title: Spans
@@ -57,8 +55,7 @@ class Step:
     steps: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of the page: a heading, rows, paragraphs, labelled groups and a tree of steps, in that order."""
 
     heading: Spans
@@ -68,15 +65,13 @@ class Section:
     steps: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Sections from top to bottom, with an empty line between them."""
 
     sections: tuple[Section, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Guides:
+class Guides(Struct, frozen=True):
     """The strokes that tie a step to the steps inside it. All four are equally wide."""
 
     branch: str = "├─ "

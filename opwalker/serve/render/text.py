@@ -5,9 +5,10 @@ A result class that has no page of its own gets one derived from its fields.
 
 from __future__ import annotations
 
-import dataclasses
 from importlib import import_module
 from typing import TextIO
+
+from msgspec import Struct
 
 from opwalker.model.places import SourceInfo
 from opwalker.serve.render import paint
@@ -39,18 +40,18 @@ def page_of(result: object, reading: Reading) -> Page:
 
 
 def _fields(result: object) -> list[Group]:
-    if not dataclasses.is_dataclass(result):
+    if not isinstance(result, Struct):
         return [Group("", (Row((((str(result), ""),),)),))]
     groups = []
-    for field in dataclasses.fields(result):
-        value = getattr(result, field.name)
-        if field.name == "format" or value == ():
+    for name in result.__struct_fields__:
+        value = getattr(result, name)
+        if name == "format" or value == ():
             continue
         if isinstance(value, SourceInfo):
             value = named(value)
         values = value if isinstance(value, (tuple, list)) else (value,)
         rows = tuple(Row((((str(one), ""),),)) for one in values)
-        groups.append(Group(field.name.replace("_", " "), rows))
+        groups.append(Group(name.replace("_", " "), rows))
     return groups
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.walk import Gap, HostRef, SourceInfo, Span
 from opwalker.serve.render.page import JOINT, Row, Section, Spans
 from opwalker.serve.render.page import Span as Piece
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What the reader asked for, as far as it changes how a result is shown.
 
     ``build`` is the kind of build whose implementations come first. ``asked`` is the question in words, for an answer

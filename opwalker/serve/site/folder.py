@@ -10,11 +10,12 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from opwalker import resources
 from opwalker.errors import EnvironmentMissing
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """A line of the index: what it is called, where it leads, what is said of it."""
 
     name: str

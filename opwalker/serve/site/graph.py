@@ -7,8 +7,9 @@ follow the longest way from a start; within a layer a step stands below those th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
+
+from msgspec import Struct
 
 from opwalker.model.notes import Diagram, Edge, Node
 from opwalker.model.walk import Span
@@ -22,8 +23,7 @@ _GAP_Y = 46
 _ARROW = 'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"'
 
 
-@dataclass(slots=True)
-class _Box:
+class _Box(Struct):
     node: Node
     lines: list[str]
     layer: int = 0

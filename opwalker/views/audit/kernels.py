@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from opwalker.binary.cubin import arch_order
 from opwalker.model.audit import ForeignKernels, KernelAudit, Provenance
@@ -20,8 +21,7 @@ from opwalker.views.audit.lookup import SourceText
 from opwalker.views.audit.side import SourceSide
 
 
-@dataclass(slots=True)
-class _Built:
+class _Built(Struct):
     """All that the libraries have of one name."""
 
     by_library: dict[str, list[BuiltKernel]] = field(default_factory=dict)

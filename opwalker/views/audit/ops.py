@@ -7,7 +7,8 @@ under its namespace, exports its symbol, or, for pybind11 and TVM-FFI, holds its
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.audit import OpAudit, Provenance
 from opwalker.model.binary import BuiltOp, LibraryFacts
@@ -23,8 +24,7 @@ _FFI = "__tvm_ffi_"
 _CONSTRUCTOR = "__init__"
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     library: str
     op: BuiltOp
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker import resources
 from opwalker.binary.cubin import arch_order
@@ -31,8 +33,7 @@ from opwalker.views.audit.ops import audit_ops
 from opwalker.views.audit.side import SourceSide
 
 
-@dataclass(frozen=True, slots=True)
-class SourceAnswers:
+class SourceAnswers(Struct, frozen=True):
     """What the source says: its ops, its kernels, and the architectures that its build files name."""
 
     ops: tuple[Op, ...]

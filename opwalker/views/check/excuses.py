@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.check import Draft, Finding
 
@@ -20,8 +21,7 @@ _ALONE = re.compile(r"^\s*(?://|#|/\*)\s*opwalker:")
 UNUSED = "unused-ignore"
 
 
-@dataclass(frozen=True, slots=True)
-class Excuse:
+class Excuse(Struct, frozen=True):
     """An excuse: the line it speaks of, the rules it names, its reason, and the line it stands on."""
 
     file: str

@@ -7,8 +7,9 @@ two (``#else`` after the return of one build) keeps what follows: then the retur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cache
+
+from msgspec.structs import replace
 
 from opwalker.model.statements import Routine, Statement
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from opwalker.expand.routines import RoutineReader
 from opwalker.expand.workbench import Workbench
@@ -24,8 +24,7 @@ from opwalker.views.ops import shown_condition
 FEW = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """How answers are kept: ``find`` and ``put`` by key, ``digest`` of a file's content."""
 
     find: Callable[[str], bytes | None]

@@ -10,9 +10,11 @@ from __future__ import annotations
 import fnmatch
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opwalker.errors import InputError
 from opwalker.model.check import Settings
@@ -21,8 +23,7 @@ from opwalker.views.check.requirements import least, least_torch
 _LISTS = ("select", "ignore", "extend-select", "launch-checks", "guards", "required-dtypes", "exclude", "own")
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectSettings:
+class ProjectSettings(Struct, frozen=True):
     """``select`` and ``ignore`` as on the command line, which comes first; ``per_path`` are rules ignored below a path
     pattern; ``exclude`` are path patterns without findings; ``own`` are folders that look like other projects' code."""
 

@@ -6,13 +6,13 @@ In: the launches of an implementation. Out: groups, in source order.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from opwalker.model.walk import Launch, Span
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchGroup:
+class LaunchGroup(Struct, frozen=True):
     """Launches of one kernel with one configuration: ``first`` speaks for all of what they share."""
 
     first: Launch

@@ -7,7 +7,8 @@ stream → ownership and lifetimes → synchronisation points → dispatch, laun
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opwalker.model.notes import Block, Note, NoteSection, Statements
 from opwalker.model.verify import Confirmation

@@ -6,9 +6,9 @@ view (in front, behind, between rows) is known byte by byte, so that a write the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.views.verify.numbers import TYPES, ElementType, decode, encode
 
@@ -19,8 +19,7 @@ GUARD = 512
 POISON = 0xFF
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Array:
+class Array(Struct, frozen=True, eq=False):
     """A tensor. ``storage`` is all of its memory as bytes, ``view`` the elements' bits within it; ``on_host``: it stays
     in the memory of the CPU."""
 

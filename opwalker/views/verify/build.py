@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from opwalker.errors import EnvironmentMissing
 from opwalker.model.source import SourceFile
@@ -22,8 +23,7 @@ from opwalker.source.cache import make_folder
 from opwalker.views.verify.rewriting import rewritten
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """A kernel file to build: as it is, or in one of its wrong variants; with ``threads``, as the program that the file
     ``<op>_threads.cpp`` beside it makes of it."""
 
@@ -37,8 +37,7 @@ class Wanted:
         return "-".join(part for part in (self.op, self.variant, "threads" if self.threads else None) if part)
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(Struct, frozen=True):
     """What became of it: ``library`` is the file, or None; then ``error`` is what the compiler said first."""
 
     wanted: Wanted
@@ -46,8 +45,7 @@ class Built:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Toolchain:
+class Toolchain(Struct, frozen=True):
     """How a file is compiled: the command before the file names, and what of it a cached result depends on."""
 
     command: tuple[str, ...]

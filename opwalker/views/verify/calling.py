@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from opwalker.model.ops import Argument
 from opwalker.views.verify.arrays import Array
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A parameter of a registered schema: name, type as written, whether it is mutated, and its default's value."""
 
     name: str
@@ -21,8 +21,7 @@ class Parameter:
     default: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(Struct, frozen=True):
     """What a call gave: returned tensors, and names of the kernels it launched."""
 
     returned: tuple[Array, ...]

@@ -7,9 +7,9 @@ it does; and the largest error. Places are given in the coordinates of the docum
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from opwalker.views.verify.arrays import Array
 from opwalker.views.verify.contract import Contract, TensorArgument, Tolerance
@@ -19,8 +19,7 @@ from opwalker.views.verify.numbers import decode, encode, spacing
 SHOWN = 3
 
 
-@dataclass(slots=True)
-class Judgement:
+class Judgement(Struct):
     """Reasons against the contract, and the largest error met (None: nothing was compared)."""
 
     reasons: list[str] = field(default_factory=list)

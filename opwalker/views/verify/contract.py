@@ -11,10 +11,11 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from msgspec import Struct, field
 
 from opwalker.errors import InputError, InternalError
 from opwalker.views.verify.arrays import Array
@@ -23,8 +24,7 @@ from opwalker.views.verify.arrays import Array
 FLOATS = ("float32", "float16", "bfloat16")
 
 
-@dataclass(frozen=True, slots=True)
-class TensorArgument:
+class TensorArgument(Struct, frozen=True):
     """What holds of a tensor argument: its shape in the notation of shape comments, its layout and element type in
     words, and whether the op may change it."""
 
@@ -47,8 +47,7 @@ def _dims(inside: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in inside.split(",")) if inside.strip() else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One set of sizes. ``values`` are the keyword arguments of the contract's ``inputs``; ``dtypes`` the element types
     it is run with; ``large`` ones are for a GPU alone; an ``empty`` one has no element to work on."""
 
@@ -66,8 +65,7 @@ def case(
     return Case(name, values, dtypes, large, empty)
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Struct, frozen=True):
     """How far a result may lie from the golden one: ``steps`` times the distance between neighbouring numbers of its
     type, plus ``peak`` times that distance at the largest of the results (where parts of that size are rounded before
     they are added), plus ``relative`` times its size, plus ``absolute``. ``reason`` says why; all zero means the same
@@ -95,8 +93,7 @@ class Tolerance:
 EXACT = Tolerance("only bits move")
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+class Contract(Struct, frozen=True):
     """What an op takes and gives.
 
     ``inputs(draw, dtype, **case.values)`` makes the arguments by name, ``golden(**arguments)`` the right contents of

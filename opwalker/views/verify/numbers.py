@@ -6,13 +6,11 @@ even. No tensor library is needed, so that a machine without one can check bfloa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ElementType:
+class ElementType(Struct, frozen=True):
     """An element type. ``exponent`` and ``mantissa`` are bits of a narrow float, 0 for what numpy itself stores;
     ``finite`` types have no infinity: what is too large becomes the largest value."""
 

@@ -5,15 +5,14 @@ These are plain values: neither numpy nor torch is needed to make one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from opwalker.model.walk import KernelEntry, Op, Walk
 
 NAMESPACE = "opwalker_ref"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What is asked for. ``device`` is ``cuda`` or ``cpu``; ``deadline`` in seconds for a case, ``limit`` for all of
     them; ``libraries`` are extensions whose own ops are run as well, those of ``namespace`` where one is given;
     ``wrong``: run the variants that must be refuted, too; ``cases`` is False where only times are asked for."""
@@ -33,8 +32,7 @@ class Plan:
     jobs: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """What the program read of a reference kernel: its op, its walk, and the kernels predicted; and the walk of the
     same op in the source that is compared, None where that has none."""
 

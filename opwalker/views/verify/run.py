@@ -11,8 +11,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from opwalker.errors import EnvironmentMissing
 from opwalker.model.verify import Device, DocumentedShape, VerifyReport, VerifyResult, WrongVariant

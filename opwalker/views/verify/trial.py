@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from opwalker.views.verify.arrays import Array
 from opwalker.views.verify.calling import CallFailed, DeviceFault, NotHere, Parameter
@@ -25,8 +25,7 @@ from opwalker.views.verify.draw import Draw
 _SHOWN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What is run: an op under the contract that a folder has for it. ``libraries`` are loaded; of ``names`` the first
     that they register is meant. ``parameters`` are the registered ones, None to ask the dispatcher. ``profiled``: a GPU
     notes the kernels that ran."""
@@ -41,8 +40,7 @@ class Subject:
     profiled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """A case by its number, with an element type and a seed. ``kind``: ``case``, ``opcheck``, ``bench`` or ``copy``
     (no case: what the device's memory gives). ``subject`` is the number of the one meant, where a process has
     several."""
@@ -54,8 +52,7 @@ class Trial:
     subject: int = 0
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """What came of a trial; ``reasons`` is empty where the contract held. ``not_run`` says why it could not be run,
     ``refused`` what the op said when it did not take the arguments, ``left_out`` which part of a trial could not be
     made. ``ends``: the process that ran it is of no more
