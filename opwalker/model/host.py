@@ -83,7 +83,8 @@ class CheckFact(Struct, frozen=True):
 
     ``words`` are the condition in words, None where its code is the best that can be shown. Where nothing but a branch
     leads to it (``else { CHECK(false) }``, ``if (bad) throw …``) they say what leads around it. ``under`` are the
-    conditions that the check itself stands under, in words, outermost first; ``via`` the macro whose use brings it.
+    conditions that the check itself stands under, in words, outermost first; ``via`` the macro whose use brings it;
+    ``past`` is what holds there because no early return was taken.
     """
 
     kind: str
@@ -93,32 +94,38 @@ class CheckFact(Struct, frozen=True):
     words: str | None = None
     under: tuple[str, ...] = ()
     via: str | None = None
+    past: tuple[str, ...] = ()
 
 
 class GuardFact(Struct, frozen=True):
     """A device guard and the device it is made from; ``device`` says whose in words, as far as that can be followed,
-    and ``end_line`` where its scope ends."""
+    and ``end_line`` where its scope ends. ``under`` and ``past`` are as for a check."""
 
     type: str
     of: str | None
     line: int
     device: str | None = None
     end_line: int | None = None
+    under: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
 
 
 class StreamFact(Struct, frozen=True):
-    """The stream that the work is put on, as written and in ``words``."""
+    """The stream that the work is put on, as written and in ``words``. ``under`` and ``past`` are as for a check."""
 
     value: str
     line: int
     words: str | None = None
+    under: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
 
 
 class ContiguousFact(Struct, frozen=True):
-    """A tensor that is made contiguous."""
+    """A tensor that is made contiguous, and where."""
 
     tensor: str
     line: int
+    under: tuple[str, ...] = ()
 
 
 class DimensionFact(Struct, frozen=True):
@@ -133,8 +140,20 @@ class DimensionFact(Struct, frozen=True):
     made_line: int
 
 
+class ReturnFact(Struct, frozen=True):
+    """A ``return`` that leaves the steps behind it undone: its condition in code and in ``words`` (all of them hold
+    there, outermost first), what is returned, None for nothing, and the line."""
+
+    condition: str
+    words: tuple[str, ...]
+    value: str | None
+    line: int
+
+
 class Host(Struct, frozen=True):
-    """A host function and what its body says, in source order. ``file`` holds for every ``line`` in it."""
+    """A host function and what its body says, in source order. ``file`` holds for every ``line`` in it. ``returns`` are
+    its early returns. Of a function on the way, ``under`` are the conditions that all its calls stand under, in words
+    of the callers."""
 
     name: str
     file: str
@@ -150,3 +169,5 @@ class Host(Struct, frozen=True):
     signature: str | None = None
     condition: str | None = None
     dimensions: tuple[DimensionFact, ...] = ()
+    returns: tuple[ReturnFact, ...] = ()
+    under: tuple[str, ...] = ()

@@ -38,7 +38,8 @@ class DispatchFailure(Struct, frozen=True):
 
 class Branching(Struct, frozen=True):
     """A ``switch`` or chain of ``if`` that a function itself writes on the way to its launches, and that leads to
-    different calls. ``rows`` say which branch calls what; ``fails`` is the branch that raises."""
+    different calls. ``rows`` say which branch calls what; ``fails`` is the branch that raises; ``under`` are the
+    conditions under which the choice is made at all."""
 
     kind: str
     function: str
@@ -47,11 +48,13 @@ class Branching(Struct, frozen=True):
     line: int
     rows: tuple[DispatchRow, ...] = ()
     fails: tuple[DispatchFailure, ...] = ()
+    under: tuple[str, ...] = ()
 
 
 class Dispatch(Struct, frozen=True):
     """A dispatch macro in use: where, on which run-time value, what name each branch binds and to which values.
-    ``axes``, ``rows`` and ``fails`` tell the branches apart; ``on_value`` is what a local ``on`` holds."""
+    ``axes``, ``rows`` and ``fails`` tell the branches apart; ``on_value`` is what a local ``on`` holds; ``under`` are
+    the conditions under which it is used."""
 
     macro: str
     file: str
@@ -64,6 +67,7 @@ class Dispatch(Struct, frozen=True):
     rows: tuple[DispatchRow, ...] = ()
     fails: tuple[DispatchFailure, ...] = ()
     on_value: str | None = None
+    under: tuple[str, ...] = ()
 
 
 class PathStep(Struct, frozen=True):

@@ -283,23 +283,25 @@ def differs(body: Body, held: LocalFact) -> bool:
 
 
 def needed(guards: Sequence[Guard]) -> list[Guard]:
-    """The guards without those that a later one says more exactly: ``n != 1`` beside ``n == 2``."""
-    equal = {
-        print_expression(part)
-        for guard in guards
-        for part in (guard.condition.parts[:1] if guard.condition.text == "==" else ())
-    }
+    """The guards without those that another one says more exactly: ``n != 1`` beside ``n == 2``."""
+    equal: dict[str, set[str]] = {}
+    for guard in guards:
+        tests = terms(guard.condition, "||")
+        if len(subjects := {_subject(test) for test in tests}) == 1 and "" not in subjects:
+            equal.setdefault(subjects.pop(), set()).update(print_expression(test.parts[1]) for test in tests)
     return [
         guard
         for guard in guards
-        if guard.condition.kind != "raw"
-        and not (
-            guard.condition.kind == "binary"
-            and guard.condition.text == "!="
-            and print_expression(guard.condition.parts[0]) in equal
-            and guard.condition.parts[1].kind in ("number", "name", "string")
-        )
+        if guard.condition.kind != "raw" and not all(_is_said(test, equal) for test in terms(guard.condition, "&&"))
     ]
+
+
+def _is_said(test: Expr, equal: dict[str, set[str]]) -> bool:
+    """Whether an inequality follows from what its subject is known to equal."""
+    if test.kind != "binary" or test.text != "!=" or test.parts[1].kind not in ("number", "name", "string"):
+        return False
+    values = equal.get(print_expression(test.parts[0]))
+    return values is not None and print_expression(test.parts[1]) not in values
 
 
 def _subject(test: Expr) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from opwalker.expand.bodies import Body
 from opwalker.model.reach import Reach
 from opwalker.model.walk import Branching, DispatchFailure, DispatchRow
@@ -17,19 +19,25 @@ from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, print_expression, terms
 from opwalker.views.branches import Branches, needed
 from opwalker.views.checks import failures_of
+from opwalker.views.entered import Entered
+from opwalker.views.returns import Returns, past_words, words_of
 
 _RETURNS = re.compile(r"(?:\breturn\b[^;]*;|\bthrow\b[^;]*;)\s*\}?\s*\Z")
+_NEVER = ("false", "0", "!true", "!1")
 #: Rows of one choice that are told.
 MAX_ROWS = 40
 
 
-def branchings(bodies: Sequence[tuple[str, Body]], reach: Reach) -> tuple[Branching, ...]:
+def branchings(
+    bodies: Sequence[tuple[str, Body]], reach: Reach, entered: Entered | None = None
+) -> tuple[Branching, ...]:
     """The choices in functions on the way; ``bodies`` are ``(function, body)`` of those that lead to an end."""
     wanted = {body.function.name for _, body in bodies if body.function is not None} | _ends(reach)
     out: dict[Branching, None] = {}
     for name, body in bodies:
+        outer = entered.of(body.path, body.function) if entered is not None and body.function is not None else ()
         for found in _of_body(name, body, wanted):
-            out[found] = None
+            out[replace(found, under=tuple(dict.fromkeys((*outer, *found.under))))] = None
     return tuple(out)
 
 
@@ -41,7 +49,7 @@ def _ends(reach: Reach) -> set[str]:
 
 
 def _of_body(name: str, body: Body, wanted: set[str]) -> Iterator[Branching]:
-    branches = Branches(body)
+    branches = Returns(body)
     blocks = body.facts.blocks
     for number, block in enumerate(blocks):
         if block.kind == "switch" and block.condition is not None and _own(body, block.start):
@@ -120,11 +128,11 @@ def _chain(body: Body, number: int) -> list[int]:
 
 
 def _branching(
-    body: Body, branches: Branches, name: str, kind: str, leaves: list[int], wanted: set[str], on: str | None
+    body: Body, branches: Returns, name: str, kind: str, leaves: list[int], wanted: set[str], on: str | None
 ) -> Branching | None:
     rows = []
     for leaf in leaves:
-        calls = _calls(body, leaf, wanted)
+        calls = _calls(body, branches, leaf, wanted)
         if calls:
             outer = branches.chain(_outer(body, leaves))
             guards = [g for g in branches.around(leaf) if g.block not in outer]
@@ -142,7 +150,14 @@ def _branching(
         body.use_line(start),
         tuple(rows[:MAX_ROWS]),
         tuple(_fails(body, leaves, branches)),
+        _under(branches, _outer(body, leaves), start),
     )
+
+
+def _under(branches: Returns, outer: int, offset: int) -> tuple[str, ...]:
+    """What the function itself tests before a choice, and what holds there as nothing has returned."""
+    around = [guard for guard in branches.around(outer) if guard.own]
+    return (*past_words(branches.past(outer, offset), around), *words_of(around))
 
 
 def _outer(body: Body, leaves: list[int]) -> int:
@@ -150,15 +165,19 @@ def _outer(body: Body, leaves: list[int]) -> int:
     return body.facts.blocks[leaves[0]].parent
 
 
-def _calls(body: Body, leaf: int, wanted: set[str]) -> tuple[str, ...]:
-    """What a branch calls of what leads on, as written, without arguments."""
+def _calls(body: Body, branches: Branches, leaf: int, wanted: set[str]) -> tuple[str, ...]:
+    """What a branch calls of what leads on, as written, without arguments; not what never runs in it."""
     block = body.facts.blocks[leaf]
+
+    def runs(number: int) -> bool:
+        return all(print_expression(guard.condition) not in _NEVER for guard in branches.around(number, leaf))
+
     found: list[tuple[int, str]] = []
     for call in body.facts.calls:
-        if block.start <= call.start < block.end and call.simple in wanted:
+        if block.start <= call.start < block.end and call.simple in wanted and runs(call.block):
             found.append((call.start, body.text(call.callee)))
     for launch in body.facts.launches:
-        if block.start <= launch.start < block.end:
+        if block.start <= launch.start < block.end and runs(launch.block):
             kernel = body.text(launch.kernel)
             simple = re.sub(r"<.*|.*::", "", re.sub(r"<.*", "", kernel, flags=re.DOTALL)).strip("&() ")
             # A kernel that the walk does not reach stands in a branch that is cut at compile time.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.macros import KNOWN
@@ -18,7 +19,8 @@ from opwalker.model.walk import CheckFact
 from opwalker.notation.check_words import in_words, said
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, terms
 from opwalker.notation.outermost import outermost
-from opwalker.views.branches import Branches, Guard, any_of, needed
+from opwalker.views.branches import Guard, any_of, needed
+from opwalker.views.returns import Returns, past_words, words_of
 
 _CHECK = re.compile(
     r"(?:STD_)?TORCH_(?:CHECK\w*|INTERNAL_ASSERT\w*)|TVM_FFI_(?:I?CHECK\w*)|AT_ASSERT\w*|C10_CUDA_CHECK|AT_CUDA_CHECK|assert|"
@@ -38,14 +40,16 @@ _NEVER = ("false", "0")
 
 def checks_of(body: Body) -> tuple[CheckFact, ...]:
     """Every check of a body. Several that say the same at one place (copies that a macro makes) are one."""
-    branches = Branches(body)
+    branches = Returns(body)
     found: dict[tuple, CheckFact] = {}
     for _, fact in sorted(_facts(body, branches), key=lambda pair: pair[0]):
         key = (fact.kind, fact.condition, fact.message, fact.words, fact.line)
         held = found.get(key)
-        if held is not None and held.under != fact.under:
-            common = tuple(text for text in held.under if text in fact.under)
-            fact = CheckFact(fact.kind, fact.condition, fact.message, fact.line, fact.words, common, fact.via)
+        if held is not None:
+            under, past = (
+                tuple(text for text in getattr(held, kind) if text in getattr(fact, kind)) for kind in ("under", "past")
+            )
+            fact = replace(fact, under=under, past=past)
         found[key] = fact
     return tuple(found.values())
 
@@ -61,7 +65,7 @@ class Demand(Struct, frozen=True):
 
 def demands_of(body: Body) -> Iterator[Demand]:
     """What the checks of a body demand, as expressions; each part of an ``&&`` by itself."""
-    branches = Branches(body)
+    branches = Returns(body)
     for call in body.facts.calls:
         if not _is_check(body, call) or call.template_arguments is not None:
             continue
@@ -71,23 +75,24 @@ def demands_of(body: Body) -> Iterator[Demand]:
             yield from _demanded(body, branches, call.block, call.start)
         else:
             for part in terms(expr, "&&"):
-                guards = tuple(needed(branches.around(call.block)))
+                guards = tuple(needed([*branches.past(call.block, call.start), *branches.around(call.block)]))
                 yield Demand(part, call.start, body.use_line(call.start), guards)
     for exit_ in body.facts.exits:
         if exit_.kind == "throw":
             yield from _demanded(body, branches, exit_.block, exit_.start)
 
 
-def _demanded(body: Body, branches: Branches, block: int, offset: int) -> Iterator[Demand]:
+def _demanded(body: Body, branches: Returns, block: int, offset: int) -> Iterator[Demand]:
     leads, outer = branches.failed(block, offset)
     if leads and all(one.kind != "raw" for one in leads):
+        past = branches.past(outer, offset, outer != block)
         for part in terms(any_of(leads), "&&"):
-            yield Demand(part, offset, body.use_line(offset), tuple(needed(branches.around(outer))))
+            yield Demand(part, offset, body.use_line(offset), tuple(needed([*past, *branches.around(outer)])))
 
 
 def failures_of(body: Body) -> Iterator[tuple[int, CheckFact]]:
     """Every place of a body that always raises, ``(offset, check)``, those in macros of libraries included."""
-    branches = Branches(body)
+    branches = Returns(body)
     for call in body.facts.calls:
         if call.receiver is not None:
             continue
@@ -123,7 +128,7 @@ def _is_check(body: Body, call: CallFact) -> bool:
     )
 
 
-def _facts(body: Body, branches: Branches) -> Iterator[tuple[int, CheckFact]]:
+def _facts(body: Body, branches: Returns) -> Iterator[tuple[int, CheckFact]]:
     for call in body.facts.calls:
         if _is_check(body, call):
             yield call.start, _check(body, branches, call)
@@ -135,7 +140,7 @@ def _facts(body: Body, branches: Branches) -> Iterator[tuple[int, CheckFact]]:
             yield exit_.start, _throwing(body, branches, exit_)
 
 
-def _throwing(body: Body, branches: Branches, exit_: ExitFact) -> CheckFact:
+def _throwing(body: Body, branches: Returns, exit_: ExitFact) -> CheckFact:
     kind = f"throw {_thrown(body, exit_)}"
     return _raising(body, branches, kind, _thrown_message(body, exit_), exit_.start, exit_.block)
 
@@ -155,20 +160,20 @@ def _thrown(body: Body, exit_: ExitFact) -> str:
     return re.split(r"[({]", text, maxsplit=1)[0].strip()
 
 
-def _check(body: Body, branches: Branches, call: CallFact) -> CheckFact:
+def _check(body: Body, branches: Returns, call: CallFact) -> CheckFact:
     if call.template_arguments is not None:
         # `CHECK_SHAPE<3>(x, sizes)` is a function of the project's own: its arguments are no condition.
         condition = ", ".join(body.written(span) for span in call.arguments)
-        line, under = body.use_line(call.start), _under(branches, call.block, -1)
-        return CheckFact(call.simple, condition, None, line, None, under, _via(body, call.start, call.simple))
+        line, via = body.use_line(call.start), _via(body, call.start, call.simple)
+        return CheckFact(call.simple, condition, None, line, None, *_place(branches, call.block, call.start, via))
     condition, expr, rest = _condition(body, call)
     expr = branches.meant(expr, call.start)
     message = ", ".join(body.written(a) for a in rest) or _message_behind(body, call.end)
     if print_expression(expr) in _NEVER:
         return _raising(body, branches, call.simple, message, call.start, call.block, condition)
-    under = _under(branches, call.block, -1)
-    line = body.use_line(call.start)
-    return CheckFact(call.simple, condition, message, line, in_words(expr), under, _via(body, call.start, call.simple))
+    line, via = body.use_line(call.start), _via(body, call.start, call.simple)
+    place = _place(branches, call.block, call.start, via)
+    return CheckFact(call.simple, condition, message, line, in_words(expr), *place)
 
 
 def _condition(body: Body, call: CallFact) -> tuple[str, Expr, tuple[Span2, ...]]:
@@ -185,7 +190,7 @@ def _condition(body: Body, call: CallFact) -> tuple[str, Expr, tuple[Span2, ...]
 
 def _raising(
     body: Body,
-    branches: Branches,
+    branches: Returns,
     kind: str,
     message: str | None,
     offset: int,
@@ -199,13 +204,17 @@ def _raising(
     if demanded is not None and all(one.kind != "raw" for one in leads):
         words = said(demanded)
     code = condition if condition is not None else print_expression(demanded) if demanded is not None else "false"
-    under = _under(branches, outer, -1)
-    return CheckFact(kind, code, message, body.use_line(offset), words, under, _via(body, offset, kind))
+    # Where returns of the same block lead around it, its words say so.
+    place = _place(branches, outer, offset, _via(body, offset, kind), outer != block or not leads)
+    return CheckFact(kind, code, message, body.use_line(offset), words, *place)
 
 
-def _under(branches: Branches, block: int, outer: int) -> tuple[str, ...]:
-    """What holds around a check, in words; what only a macro tests belongs to its dispatch."""
-    return tuple(dict.fromkeys(said(guard.condition) for guard in needed(branches.around(block, outer))))
+def _place(
+    branches: Returns, block: int, offset: int, via: str | None, own: bool = True
+) -> tuple[tuple[str, ...], str | None, tuple[str, ...]]:
+    """What holds around a check, the macro that brings it, and what holds as nothing has returned before it."""
+    around = branches.around(block)
+    return words_of(around), via, past_words(branches.past(block, offset, own), around)
 
 
 def _via(body: Body, offset: int, kind: str) -> str | None:

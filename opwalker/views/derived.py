@@ -35,9 +35,14 @@ _ADDRESS = re.compile(r"(?i)(?:_|\A)(?:data_?)?(?:ptrs?|addr(?:ess)?|pointer)\Z|
 
 
 def derived_facts(
-    values: Values, host: Values, tensors: Sequence[str], launches: Sequence[LaunchSite] = ()
+    values: Values,
+    host: Values,
+    tensors: Sequence[str],
+    launches: Sequence[LaunchSite] = (),
+    entered: tuple[str, ...] = (),
 ) -> Iterator[tuple[str, DerivedFact]]:
-    """What one function says of the host function's tensors, ``(tensor, fact)``; ``launches`` are those in its body."""
+    """What one function says of the host function's tensors, ``(tensor, fact)``; ``launches`` are those in its body,
+    ``entered`` the conditions under which it is entered: what it demands, it demands there."""
     body = values.body
     branches = Branches(body)
 
@@ -73,7 +78,7 @@ def derived_facts(
         for name, dimension, text, how in _demanded(demand.condition):
             tensor = of(name, demand.offset)
             if tensor is not None:
-                conditions = under(demand.guards, name)
+                conditions = tuple(dict.fromkeys((*entered, *under(demand.guards, name))))
                 yield tensor, DerivedFact(dimension, text, how, body.path, demand.line, conditions)
 
 

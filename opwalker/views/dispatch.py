@@ -19,6 +19,7 @@ from opwalker.model.body import Block
 from opwalker.model.walk import Dispatch, Span
 from opwalker.views.branches import Branches
 from opwalker.views.dispatch_rows import Leaf, axes_of, failures, rows_of
+from opwalker.views.returns import Returns, past_words, words_of
 
 #: What may be a constant without saying ``constexpr``: a number, a truth value, an enumerator.
 _CONSTANT = re.compile(r"-?\d[\w.]*|true|false|(?:::)?\w+(?:::\w+)+|k?[A-Z]\w*")
@@ -48,7 +49,9 @@ def dispatches(body: Body) -> tuple[Dispatch, ...]:
             rows = tuple(dict.fromkeys((*held.rows, *found.rows)))
             axes = held.axes if held.axes == found.axes else ()
             fails = tuple(dict.fromkeys((*held.fails, *found.fails)))
-            found = replace(held, binds=held.binds or found.binds, values=values, axes=axes, rows=rows, fails=fails)
+            under = tuple(text for text in held.under if text in found.under)
+            binds = held.binds or found.binds
+            found = replace(held, binds=binds, values=values, axes=axes, rows=rows, fails=fails, under=under)
         out[key] = found
     return tuple(sorted(out.values(), key=lambda d: (d.file != body.path, d.file, d.line)))
 
@@ -83,7 +86,15 @@ def _dispatch(body: Body, entry: Expansion, blocks: list[Block], others: tuple[i
         rows_of(body, entry, leaves),
         failures(body, entry, others),
         _held(body, tested, blocks),
+        _under(body, min(block.start for block in blocks)),
     )
+
+
+def _under(body: Body, offset: int) -> tuple[str, ...]:
+    """What the function itself tests before a use of a macro, and what holds there as nothing has returned."""
+    branches = Returns(body)
+    around = [one for one in branches.around(branches.innermost(offset)) if one.own]
+    return (*past_words(branches.past(branches.innermost(offset), offset), around), *words_of(around))
 
 
 def _held(body: Body, tested: str, blocks: list[Block]) -> str | None:

@@ -5,21 +5,25 @@ In: a body, a macro use in it, and what its branches bind. Out: axes, rows and f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.expanded import Expansion
 from opwalker.expand.owners import lineage
 from opwalker.model.walk import DispatchAxis, DispatchFailure, DispatchRow
 from opwalker.notation.check_words import enumerators, said
-from opwalker.notation.cpp_expression import Expr, negated, print_expression, terms
+from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 from opwalker.notation.tensor_expression import scalar_type
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.checks import failures_of
 
 _OTHERWISE = "otherwise"
+#: Functions that hand on what they are given: casts, and the scalar type of a scalar type.
+_SAME = re.compile(r"\w*_cast\b|(?:u?int(?:\d+_t)?|size_t|bool|long)\Z|(?:to)?_?[sS]calar_?[tT]ype\Z")
 
 
 class Leaf(Struct, frozen=True):
@@ -133,15 +137,27 @@ def _values(tested: list[Expr]) -> list[str]:
 
 
 def _meant(body: Body, entry: Expansion, subject: str) -> str:
-    """A variable that the macro makes of one of its arguments stands for the argument."""
+    """A variable that the macro makes of one of its arguments stands for the argument, or for what a function makes of
+    that."""
     for local in body.locals.get(subject, ()):
         if local.value is not None and entry.id in lineage(body, local.start):
             text = body.text(local.value)
             for argument in entry.arguments or ():
                 plain = " ".join(argument.split())
                 if plain and len(plain) > 1 and plain in text:
-                    return plain
+                    return _mapped(text) or plain
     return subject
+
+
+def _mapped(text: str) -> str | None:
+    """The call of a function that maps its argument to something else; None for what hands on the same."""
+    expr = parse_expression(text[1:-1] if text[:1] in "({" and text[-1:] in ")}" else text)
+    while expr.kind == "call" and expr.parts[0].kind == "name" and len(expr.parts) == 2:
+        name = expr.parts[0].simple
+        if not _SAME.match(name):
+            return print_expression(replace(expr, parts=(Expr("name", name), *expr.parts[1:])))
+        expr = expr.parts[1]
+    return None
 
 
 def _words(body: Body, entry: Expansion, guard: Guard) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.model.reach import Reach
 from opwalker.model.walk import CheckFact, Host, ParameterFact, PathStep
+from opwalker.views.entered import Entered
 from opwalker.views.host import body_facts, read_host
 from opwalker.views.way import Way
 
@@ -32,7 +35,9 @@ def on_way(reach: Reach, way: Way, name: str) -> list[tuple[str, Body]]:
     return out
 
 
-def helpers_of(workbench: Workbench, way: Way, reach: Reach, parameters: tuple[ParameterFact, ...]) -> tuple[Host, ...]:
+def helpers_of(
+    workbench: Workbench, way: Way, reach: Reach, entered: Entered, parameters: tuple[ParameterFact, ...]
+) -> tuple[Host, ...]:
     """The functions behind the host function whose ``parameters`` are given."""
     led = leading(reach, way)
     arguments = {p.name: p.argument for p in parameters}
@@ -54,7 +59,7 @@ def helpers_of(workbench: Workbench, way: Way, reach: Reach, parameters: tuple[P
             joined.append(ParameterFact(parameter.name, parameter.type, argument))
         host = read_host(workbench, Candidate(path, function), body, tuple(joined))
         if any(getattr(host, kind) for kind in _TELLING):
-            out.append(host)
+            out.append(replace(host, under=entered.of(path, function)))
     return tuple(out)
 
 

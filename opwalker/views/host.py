@@ -26,6 +26,7 @@ from opwalker.views.checks import checks_of
 from opwalker.views.devices import device_words, stream_words
 from opwalker.views.lifetimes import scope_end
 from opwalker.views.ops import shown_condition, signature_text
+from opwalker.views.returns import Returns, past_words, words_of
 
 _SIZE = re.compile(
     r"(?:\.|->)\s*(?:size|sizes|numel|dim|element_size|itemsize|nbytes|sym_size|sym_sizes|sym_numel|ndim)\s*\("
@@ -72,14 +73,16 @@ _MADE = re.compile(
 
 
 def body_facts(body: Body) -> dict[str, tuple]:
-    """Sizes, strides, checks, guards, streams and contiguous calls of a body, as fields of ``Host``."""
+    """Sizes, strides, checks, guards, streams, contiguous calls and early returns of a body, as fields of ``Host``."""
+    branches = Returns(body)
     return {
         "sizes": tuple(_sizes(body, _SIZE, _STRIDE)),
         "strides": tuple(_sizes(body, _STRIDE, None)),
         "checks": checks_of(body),
-        "guards": tuple(_guards(body)),
-        "streams": tuple(_streams(body)),
-        "contiguous_calls": tuple(_contiguous(body)),
+        "guards": tuple(_guards(body, branches)),
+        "streams": tuple(_streams(body, branches)),
+        "contiguous_calls": tuple(_contiguous(body, branches)),
+        "returns": branches.early(),
     }
 
 
@@ -117,7 +120,7 @@ def _value(body: Body, local: LocalFact) -> str:
     return text[1:-1].strip() if text[:1] in "({" and text[-1:] in ")}" else text
 
 
-def _guards(body: Body) -> list[GuardFact]:
+def _guards(body: Body, branches: Returns) -> list[GuardFact]:
     out: dict[tuple, GuardFact] = {}
     for local in body.facts.locals:
         kind = re.sub(r"\b(?:const|static|auto|constexpr)\b", "", local.type).strip()
@@ -135,7 +138,8 @@ def _guards(body: Body) -> list[GuardFact]:
             continue
         line = body.use_line(at)
         device = device_words(body, of, at)
-        out.setdefault((kind, line), GuardFact(kind, of, line, device, scope_end(body, local)))
+        place = _place(branches, at)
+        out.setdefault((kind, line), GuardFact(kind, of, line, device, scope_end(body, local), *place))
     return list(out.values())
 
 
@@ -143,13 +147,13 @@ def _makes(body: Body, call: CallFact, name: str | None) -> bool:
     return call.simple == "emplace" and call.receiver is not None and body.text(call.receiver) == name
 
 
-def _streams(body: Body) -> list[StreamFact]:
+def _streams(body: Body, branches: Returns) -> list[StreamFact]:
     out: dict[tuple, StreamFact] = {}
     calls = [call for call in body.facts.calls if _STREAM_CALL.match(call.simple)]
     for call in calls:
         value = body.written((call.start, call.end))
-        line = body.use_line(call.start)
-        out.setdefault((value, line), StreamFact(value, line, stream_words(body, value, call.start)))
+        line, words = body.use_line(call.start), stream_words(body, value, call.start)
+        out.setdefault((value, line), StreamFact(value, line, words, *_place(branches, call.start)))
     for local in body.facts.locals:
         # Whatever gives it: what a local of a stream's type is made of is the stream.
         if local.value is None or not _STREAM_TYPE.match(local.type):
@@ -157,11 +161,11 @@ def _streams(body: Body) -> list[StreamFact]:
         value, line = _value(body, local), body.use_line(local.start)
         told = any(local.value[0] <= call.start < local.value[1] for call in calls)
         if value not in ("0", "nullptr") and not told:
-            out[value, line] = StreamFact(value, line)
+            out[value, line] = StreamFact(value, line, None, *_place(branches, local.start))
     return list(out.values())
 
 
-def _contiguous(body: Body) -> list[ContiguousFact]:
+def _contiguous(body: Body, branches: Returns) -> list[ContiguousFact]:
     out: dict[tuple, ContiguousFact] = {}
     for call in body.facts.calls:
         if call.receiver is not None and call.simple == "contiguous":
@@ -171,8 +175,16 @@ def _contiguous(body: Body) -> list[ContiguousFact]:
         else:
             continue
         line = body.use_line(call.start)
-        out.setdefault((tensor, line), ContiguousFact(tensor, line))
+        under, past = _place(branches, call.start)
+        out.setdefault((tensor, line), ContiguousFact(tensor, line, (*past, *under)))
     return list(out.values())
+
+
+def _place(branches: Returns, offset: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What holds where something stands: around it, and because nothing before it has returned."""
+    block = branches.innermost(offset)
+    around = branches.around(block)
+    return words_of(around), past_words(branches.past(block, offset), around)
 
 
 __all__ = ["CallFact", "body_facts", "read_host"]

@@ -20,7 +20,9 @@ from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, changed, negated, parse_expression, print_expression, walk
 from opwalker.notation.cpp_folding import folded
 from opwalker.views.branches import Branches, needed
+from opwalker.views.entered import Entered
 from opwalker.views.narrowed import narrowed
+from opwalker.views.returns import Returns
 from opwalker.views.value_facts import Found
 from opwalker.views.values import Values
 from opwalker.views.way import Way
@@ -35,7 +37,7 @@ _OPT_IN = re.compile(r"(?:cuda|hip|cu|mu)FuncSetAttribute\Z")
 _ATTRIBUTE = re.compile(r"(.+?)\s*(?:\.|->)\s*(id|val(?:ue)?(?:\.\w+)*)\Z")
 
 
-def configuration(way: Way, site: LaunchSite, macros: frozenset[str] = frozenset()) -> dict[str, Any]:
+def configuration(way: Way, site: LaunchSite, entered: Entered, macros: frozenset[str] = frozenset()) -> dict[str, Any]:
     """The resolved fields of a launch; ``macros`` are the dispatch macros, whose tests are told with them."""
     values = way.at(site.steps)
     out: dict[str, Any] = {"cooperative": site.style.endswith("cooperative")}
@@ -51,7 +53,9 @@ def configuration(way: Way, site: LaunchSite, macros: frozenset[str] = frozenset
         out[f"{label}_cases"] = _case_facts(whole)
     texts = " ".join(out.get(f"{label}_resolved") or "" for label in ("grid", "block", "shared"))
     out["names"] = _named(found, texts)
-    out["conditions"] = _conditions(values.body, site, macros)
+    function = values.body.function
+    outer = entered.of(values.body.path, function) if function is not None else ()
+    out["conditions"] = tuple(dict.fromkeys((*outer, *_conditions(values.body, site, macros))))
     out["shared_opt_in"] = _opt_ins(values.body, site)
     if "KernelEx" in site.style or site.style.endswith(("cooperative", "cuLaunchKernel")):
         out["attributes"] = _attributes(values.body, site)
@@ -199,11 +203,12 @@ def _cases(expr: Expr, under: tuple[str, ...]) -> list[tuple[tuple[str, ...], Ex
 
 def _conditions(body: Body, site: LaunchSite, macros: frozenset[str]) -> tuple[str, ...]:
     """What is tested in the launching function before the launch, in words; not what dispatch macros test."""
-    branches = Branches(body)
+    branches = Returns(body)
     common: dict[str, None] | None = None
     for at in (site.at, *site.copies):
         held: list[Expr] = []
-        for guard in needed(branches.around(branches.innermost(at))):
+        block = branches.innermost(at)
+        for guard in needed([*branches.past(block, at), *branches.around(block)]):
             places = (body.facts.blocks[guard.block].start, guard.offset)
             chains = [body.expanded.chain(body.expanded.origin(place)[2]) for place in places]
             if not any(use.name in macros for chain in chains for use in chain):

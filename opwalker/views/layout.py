@@ -39,9 +39,14 @@ class LayoutUse(Struct, frozen=True):
 
 
 def layout_uses(
-    values: Values, host: Values, tensors: Sequence[str], launches: Sequence[LaunchSite]
+    values: Values,
+    host: Values,
+    tensors: Sequence[str],
+    launches: Sequence[LaunchSite],
+    entered: tuple[str, ...] = (),
 ) -> Iterator[tuple[str, LayoutUse]]:
-    """What one function does with the strides of the host function's tensors."""
+    """What one function does with the strides of the host function's tensors; ``entered`` are the conditions under
+    which it is entered."""
     body, branches = values.body, Branches(values.body)
 
     def of(name: str, offset: int) -> str | None:
@@ -51,7 +56,7 @@ def layout_uses(
         return text if where is host and text in tensors else None
 
     def under(guards: Sequence[Guard]) -> tuple[str, ...]:
-        return tuple(said(g.condition) for g in needed(guards))
+        return tuple(dict.fromkeys((*entered, *(said(g.condition) for g in needed(guards)))))
 
     for demand in demands_of(body):
         expr = demand.condition
@@ -76,7 +81,8 @@ def layout_uses(
             for left, right in (expr.parts, expr.parts[::-1]):
                 found = stride_of(left)
                 if found and whole(right) == 1 and (tensor := of(found[0], demand.offset)):
-                    yield tensor, LayoutUse("stride", demand.line, found[1])
+                    conditions = tuple(t for t in under(demand.guards) if t != f"{found[0]} is given")
+                    yield tensor, LayoutUse("stride", demand.line, found[1], under=conditions)
         for one in walk(expr):
             # Whatever else a check asks of a stride stands with the checks; that nothing is asked is not true then.
             found = stride_of(one)
@@ -159,10 +165,14 @@ def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
     if helpers:
         parts.append(f"must be what {listed(sorted({u.name or '' for u in helpers}), 'and')} demands")
         lines.append(helpers[0].line)
-    checked = list(dict.fromkeys(u.dimension for u in uses if u.what == "stride"))
-    if checked:
-        parts.append(f"{_places(checked)} must have stride 1")
-        lines.append(next(u.line for u in uses if u.what == "stride"))
+    checked: dict[tuple[str, ...], list[LayoutUse]] = {}
+    for use in uses:
+        if use.what == "stride":
+            checked.setdefault(use.under, []).append(use)
+    for under, found in checked.items():
+        where = f" where {' and '.join(under)}" if under else ""
+        parts.append(f"{_places(list(dict.fromkeys(u.dimension for u in found)))} must have stride 1{where}")
+        lines.append(found[0].line)
     read = [u for u in uses if u.what == "read"]
     if read:
         parts.append(_strides(read))

@@ -18,6 +18,7 @@ from opwalker.model.walk import DerivedFact, ParameterFact, ShapeSource
 from opwalker.notation.cpp_expression import parse_expression, walk
 from opwalker.notation.tensor_expression import asked
 from opwalker.views.derived import derived_facts, with_derived
+from opwalker.views.entered import Entered
 from opwalker.views.layout import LayoutUse, layout_uses, verdict
 from opwalker.views.shapes import ShapeReader, documented, fields_of
 from opwalker.views.value_facts import Found
@@ -48,9 +49,14 @@ def host_parameters(
 
 
 def with_code(
-    workbench: Workbench, way: Way, reach: Reach, parameters: tuple[ParameterFact, ...]
+    workbench: Workbench,
+    way: Way,
+    reach: Reach,
+    parameters: tuple[ParameterFact, ...],
+    entered: Entered | None = None,
 ) -> tuple[ParameterFact, ...]:
     """The same parameters with what the code on the way says of their shapes and layout."""
+    entered = entered or Entered(way, reach)
     tensors = [p.name for p in parameters if p.name and is_tensor(p.type)]
     function = way.host.body.function
     place = (way.host.body.path, function.line if function else 0)
@@ -58,10 +64,12 @@ def with_code(
     uses: dict[str, list[LayoutUse]] = {}
     for values in _functions(way, reach) if tensors else ():
         launches = _launches_of(values, reach)
-        for tensor, fact in derived_facts(values, way.host, tensors, launches):
+        own = values.body.function
+        under = entered.of(values.body.path, own) if own is not None else ()
+        for tensor, fact in derived_facts(values, way.host, tensors, launches, under):
             derived.setdefault(tensor, []).append(fact)
         beside = values is not way.host and not launches
-        for tensor, use in layout_uses(values, way.host, tensors, launches):
+        for tensor, use in layout_uses(values, way.host, tensors, launches, under):
             if beside:
                 # Whether that function is entered whenever the kernel is launched is not known.
                 if use.what in ("contiguous", "helper", "stride", "made", "elsewhere"):

@@ -35,6 +35,7 @@ from opwalker.views.axes import axes_of
 from opwalker.views.branching import branchings
 from opwalker.views.device_functions import DeviceReader
 from opwalker.views.dispatch import dispatches
+from opwalker.views.entered import Entered
 from opwalker.views.helpers import helpers_of, on_way
 from opwalker.views.host import body_facts, read_host
 from opwalker.views.index_host import LaunchJoin
@@ -164,13 +165,14 @@ class WalkView:
         parameters = host_parameters(self._workbench, host, argument_names, wrapper)
         base = Implementation(certainty=certainty, host=read_host(self._workbench, host, body, parameters), **common)
         filled = self._filled(base, unit, reach, body, host.path)
-        return filled, _gaps(reach), ownership_of(self._workbench, unit, reach, host.path)
+        gaps = _gaps(reach, host.function.qualified_name, common)
+        return filled, gaps, ownership_of(self._workbench, unit, reach, host.path)
 
     def _bare(self, base: Implementation, reach: Reach) -> tuple[Implementation, list[Gap], Ownership]:
         """An implementation with the launches that are reached, and nothing of what is read of them."""
         self.entered.update((path, function.offset) for path, function, _ in reach.functions)
         bare = replace(base, launches=tuple(self.launches_of(reach)), terminals=reach.terminals)
-        return bare, _gaps(reach), Ownership()
+        return bare, _gaps(reach, None, {"key": base.key}), Ownership()
 
     def _lambda(self, unit: Unit, binding: Binding, common: dict) -> tuple[Implementation, list[Gap], Ownership]:
         """A lambda that is registered in place: its text is the host function."""
@@ -186,21 +188,22 @@ class WalkView:
             Implementation(certainty="proved", host=host, **common), unit, reach, body, binding.path
         )
         owned = ownership_of(self._workbench, unit, reach, binding.path, ("lambda", body))
-        return implementation, _gaps(reach), owned
+        return implementation, _gaps(reach, "lambda", common), owned
 
     def _filled(self, base: Implementation, unit: Unit, reach: Reach, body: Body, root: str) -> Implementation:
         """An implementation with what was reached from it."""
         self.entered.update((path, function.offset) for path, function, _ in reach.functions)
         way = Way(self._workbench, unit, reach, body, root)
+        entered = Entered(way, reach)
         if base.host is not None:
-            parameters = with_code(self._workbench, way, reach, base.host.parameters)
-            helpers = helpers_of(self._workbench, way, reach, parameters)
-            chosen = branchings(on_way(reach, way, base.host.name), reach)
+            parameters = with_code(self._workbench, way, reach, base.host.parameters, entered)
+            helpers = helpers_of(self._workbench, way, reach, entered, parameters)
+            chosen = branchings(on_way(reach, way, base.host.name), reach, entered)
             base = replace(base, host=replace(base.host, parameters=parameters), helpers=helpers, branches=chosen)
-        dispatch = self._dispatch(unit, reach, body, root)
+        dispatch = self._dispatch(unit, reach, body, root, entered)
         macros = frozenset(use.macro for use in dispatch)
         launches = [
-            replace(launch, **configuration(way, site, macros))
+            replace(launch, **configuration(way, site, entered, macros))
             for site in reach.launches
             for launch in self._launches(site, reach)
         ]
@@ -289,7 +292,7 @@ class WalkView:
             )
         return out
 
-    def _dispatch(self, unit: Unit, reach: Reach, body: Body, root: str) -> tuple[Dispatch, ...]:
+    def _dispatch(self, unit: Unit, reach: Reach, body: Body, root: str, entered: Entered) -> tuple[Dispatch, ...]:
         """Dispatch macros of the host function and of every function that lies on the way to a launch."""
         on_way = {step.function for site in reach.launches for step in site.steps}
         out: dict[Dispatch, None] = dict.fromkeys(dispatches(body))
@@ -300,7 +303,9 @@ class WalkView:
             ):
                 unit_root = root if path in self._workbench.index.closure(root) else path
                 inner = unit.bodies.of(Candidate(path, function), unit_root)
-                out.update(dict.fromkeys(dispatches(inner)))
+                for found in dispatches(inner):
+                    under = tuple(dict.fromkeys((*entered.of(path, function), *found.under)))
+                    out[replace(found, under=under)] = None
         return tuple(out)
 
 
@@ -316,14 +321,17 @@ def joined_ownership(left: Ownership, right: Ownership) -> Ownership:
     return Ownership(**{**joined, "beside": beside})
 
 
-def _gaps(reach: Reach) -> list[Gap]:
-    """The gaps of a reach; where nothing at all was found, the calls that could not be followed are one."""
+def _gaps(reach: Reach, name: str | None, common: Mapping[str, object]) -> list[Gap]:
+    """The gaps of a reach; where nothing at all was found, the calls that could not be followed are one. It says of
+    which implementation: there may be others that are followed to their launches."""
     gaps = list(reach.gaps)
     if reach.unfollowed and not gaps and not reach.launches and not any(not is_allocation(t) for t in reach.terminals):
         shown = ", ".join(f"`{name}`" for name, _, _ in reach.unfollowed[:4])
         more = f" and {len(reach.unfollowed) - 4} more" if len(reach.unfollowed) > 4 else ""
         _, path, line = reach.unfollowed[0]
-        text = f"no device work was found; not followed, as no body was found for it: {shown}{more}"
+        behind = f" behind `{name}`" if name and name != "lambda" else ""
+        of = f" for {common['key']}" if common.get("key") else ""
+        text = f"no device work was found{behind}{of}; not followed, as no body was found for it: {shown}{more}"
         gaps.append(Gap("unfollowed", Span(path, line, line), text))
     return gaps
 

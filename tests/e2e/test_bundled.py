@@ -139,6 +139,7 @@ def test_checks_and_copies_of_a_host_function(ask: Ask) -> None:
         "words": "offsets is of type Long",
         "under": [],
         "via": None,
+        "past": [],
     }
     assert [(c["tensor"], c["line"]) for c in host["contiguous_calls"]] == [("sums", 97)]
     assert [(s["value"], s["line"]) for s in host["streams"]] == [("at::cuda::getCurrentCUDAStream()", 103)]

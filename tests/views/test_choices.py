@@ -41,12 +41,12 @@ TWO_AXES = """#define BY_CACHE(SRC, KIND, FN) \\
 def test_each_name_belongs_to_the_axis_that_decides_it() -> None:
     found = dispatch("BY_CACHE(x.scalar_type(), kind, CALL)", TWO_AXES)
     assert [(axis.on, axis.tests, axis.binds) for axis in found.axes] == [
-        ("kind", ("kPlain", "kSmall"), ("M",)),
+        ("mode_of(kind)", ("kPlain", "kSmall"), ("M",)),
         ("x.scalar_type()", ("Float", "Half"), ("KV_T",)),
     ]
     assert [(row.under, row.values) for row in found.rows][:2] == [
-        (("kind is kPlain", "x is of type Float"), ("float", "float", "Mode::kPlain")),
-        (("kind is kPlain", "x is of type Half"), ("half", "half", "Mode::kPlain")),
+        (("mode_of(kind) is kPlain", "x is of type Float"), ("float", "float", "Mode::kPlain")),
+        (("mode_of(kind) is kPlain", "x is of type Half"), ("half", "half", "Mode::kPlain")),
     ]
     assert len(found.rows) == 4
 
@@ -72,7 +72,7 @@ def test_the_branches_that_raise() -> None:
     found = dispatch("BY_CACHE(x.scalar_type(), kind, CALL)", TWO_AXES)
     assert [(one.words, one.message) for one in found.fails] == [
         ("x is of type Float or Half", '"input type ", x.scalar_type()'),
-        ("kind is kPlain or kSmall", '"cache type"'),
+        ("mode_of(kind) is kPlain or kSmall", '"cache type"'),
     ]
 
 

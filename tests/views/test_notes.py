@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from msgspec.structs import replace
 
-from opwalker.model.notes import Diagram, Note, Statement, Statements, Table, Text
+from opwalker.model.notes import Diagram, Note, Statements
 from opwalker.model.owning import Holding
 from opwalker.model.walk import PythonRef
 from opwalker.views.entries import EntryView
@@ -16,6 +14,7 @@ from opwalker.views.notes.words import condition, marked, message, some
 from opwalker.views.python_dims import with_dims
 from tests.trees import tree
 from tests.views.miniatures import SOURCE, walk_of
+from tests.views.notes_text import plain, section
 
 DISPATCH = """#pragma once
 #define SWITCH_TYPE(TYPE, ...)                                     \\
@@ -107,31 +106,6 @@ void* take(size_t n) {
 """
 
 
-_MARKS = {"code": "`{}`", "strong": "**{}**"}
-
-
-def plain(text: Text) -> str:
-    return "".join(_MARKS.get(run.style, "{}").format(run.text) if run.style else run.text for run in text)
-
-
-def _said(items: tuple[Statement, ...], depth: int = 0) -> Iterator[str]:
-    for item in items:
-        yield "  " * depth + plain(item.text)
-        yield from _said(item.below, depth + 1)
-
-
-def section(note: Note, name: str) -> list[str]:
-    """Every sentence and row of a section, what is folded included."""
-    (found,) = [one for one in note.sections if one.id == name]
-    out: list[str] = []
-    for block in found.blocks:
-        if isinstance(block, Statements):
-            out += _said(block.items)
-        elif isinstance(block, Table):
-            out += [" | ".join(plain(cell.text) for cell in row) for row in block.rows]
-    return out
-
-
 @pytest.fixture(scope="module")
 def note() -> Note:
     return note_of(walk_of(LIBRARY, "mini::store"), "cuda")
@@ -169,7 +143,7 @@ def test_sections_stand_in_reading_order(note: Note) -> None:
               "access can move them, then those of the next `page`, before the next group of `width` begins."),
              "  How large `x` is, no caller in Python shows: the tensor that is passed decides.",
              "  Checks allow 1 dimension.",
-             "Of `pages` and `slots`, neither contiguity nor a stride is asked for.",
+             "Of `pages` and `slots`, no check asks for contiguity or a stride.",
              "`tokens` | `slots.size(0)` | `int`, 64 bits narrowed"],
         ),
         (

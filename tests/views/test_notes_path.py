@@ -9,7 +9,8 @@ from opwalker.views.notes.launches import launch_groups
 from opwalker.views.notes.note import note_of
 from opwalker.views.notes.path import path_diagram
 from tests.views.miniatures import walk_of
-from tests.views.test_notes import DISPATCH, section
+from tests.views.notes_text import section
+from tests.views.test_notes import DISPATCH
 
 LIBRARY = {
     "csrc/dispatch.h": DISPATCH + DISPATCH.replace("SWITCH_TYPE", "SWITCH_INNER").replace("elem_t", "out_t"),

@@ -6,7 +6,7 @@ import pytest
 
 from opwalker.views.notes.note import note_of
 from tests.views.miniatures import walk_of
-from tests.views.test_notes import section
+from tests.views.notes_text import section
 
 STRIDED = """template <typename T> __global__ void fold_kernel(T* x, %s) { x[blockIdx.x * s0] = 0; }
 void fold(torch::Tensor& x%s) {

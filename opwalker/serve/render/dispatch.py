@@ -18,12 +18,13 @@ def dispatch_step(use: Dispatch, told: bool = False) -> Step:
     title = titled((("Dispatch ", "step"), (use.macro, "name")), (place(use.file, use.line),))
     groups = []
     if told:
-        return Step(title, (Group("on", (Row((((use.on or "", ""),), (("as above", "quiet"),))),)),))
+        return Step(title, (Group("on", (Row((((use.on or "", ""),), (("as above", "quiet"),))),)), *_used(use.under)))
     if len(use.axes) > 1:
         groups.append(Group("on", tuple(_axis(one.on, one.tests, one.binds) for one in use.axes)))
     elif use.on:
         held: Spans = (("= ", "quiet"), (use.on_value, "")) if use.on_value else ()
         groups.append(Group("on", (Row((((use.on, ""),), held) if held else (((use.on, ""),),)),)))
+    groups += _used(use.under)
     if use.binds:
         groups.append(Group("binds", (Row((((use.binds, "name"),),)),)))
     if (len(use.axes) > 1 or "," in (use.binds or "")) and use.rows:
@@ -46,7 +47,12 @@ def branching_step(choice: Branching) -> Step:
     rows = tuple(
         Row((((both(row.under) or "otherwise", ""),), ((", ".join(_bare(row.values)), "name"),))) for row in choice.rows
     )
-    return Step(title, (Group("calls", rows), *_failures(choice.fails)))
+    return Step(title, (*_used(choice.under), Group("calls", rows), *_failures(choice.fails)))
+
+
+def _used(under: Sequence[str]) -> list[Group]:
+    """Under which conditions a choice is made at all."""
+    return [Group("used where", (Row((((both(under), ""),),)),))] if under else []
 
 
 def _bare(names: Sequence[str]) -> list[str]:

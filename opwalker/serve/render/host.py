@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opwalker.model.walk import CheckFact, GuardFact, Host, Op, ParameterFact, SizeFact
+from opwalker.model.walk import (
+    CheckFact,
+    ContiguousFact,
+    GuardFact,
+    Host,
+    Op,
+    ParameterFact,
+    ReturnFact,
+    SizeFact,
+    StreamFact,
+)
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.shapes import shape_groups
 from opwalker.serve.render.words import both, line_mark, listed, place, titled, under
@@ -38,14 +48,19 @@ def _kinds(host: Host, told: Told) -> list[tuple[str, list[Row]]]:
     """What a body says, by kind."""
     checks = [fact for fact in host.checks if (host.file, fact.line, fact.message) not in told]
     return [
+        ("entered where", [Row((((both(host.under), ""),),))] if host.under else []),
+        ("returns early", [_return(fact) for fact in host.returns]),
         ("sizes", [_size(fact) for fact in host.sizes]),
         ("strides", [_size(fact) for fact in host.strides]),
         ("checks", [_check(fact) for fact in checks]),
         ("guards", [_guard(fact) for fact in host.guards]),
-        ("stream", [Row((line_mark(fact.line), ((fact.value, ""),))) for fact in host.streams]),
+        ("stream", [Row((line_mark(fact.line), ((fact.value, ""), *_where(fact)))) for fact in host.streams]),
         (
             "contiguous",
-            [Row((line_mark(fact.line), ((f"{fact.tensor}.contiguous()", ""),))) for fact in host.contiguous_calls],
+            [
+                Row((line_mark(fact.line), ((f"{fact.tensor}.contiguous()", ""), *_where(fact))))
+                for fact in host.contiguous_calls
+            ],
         ),
     ]
 
@@ -80,6 +95,17 @@ def none_found(labels: Iterable[str]) -> list[Group]:
     return [Group("none found", (Row((((", ".join(missing), "quiet"),),)),))] if missing else []
 
 
+def _return(fact: ReturnFact) -> Row:
+    value: Spans = ((f"{fact.value} ", ""),) if fact.value else ()
+    return Row((line_mark(fact.line), (*value, (f"where {both(fact.words)}", "quiet" if value else ""))))
+
+
+def _where(fact: CheckFact | GuardFact | StreamFact | ContiguousFact) -> Spans:
+    """What holds where a fact stands: as nothing has returned before it, and around it."""
+    held = (*getattr(fact, "past", ()), *fact.under)
+    return ((f"  where {both(held)}", "quiet"),) if held else ()
+
+
 def _size(fact: SizeFact) -> Row:
     text: list[tuple[str, str]] = []
     if fact.type:
@@ -98,8 +124,7 @@ def _check(fact: CheckFact) -> Row:
     else:
         said = [(fact.kind, "step"), ("(", ""), (fact.condition, ""), (")", "")]
         source = f"in {fact.via}" if fact.via else ""
-    if fact.under:
-        said.append((f"  where {both(fact.under)}", "quiet"))
+    said += _where(fact)
     message: Spans = ((fact.message, "quiet"),) if fact.message else ()
     cells = [line_mark(fact.line), tuple(said)]
     cells += [cell for cell in ((((source, "step"),) if source else ()), message) if cell]
@@ -107,7 +132,7 @@ def _check(fact: CheckFact) -> Row:
 
 
 def _guard(fact: GuardFact) -> Row:
-    of: Spans = (("of ", "quiet"), (fact.of, "")) if fact.of else ()
+    of: Spans = (("of ", "quiet"), (fact.of, ""), *_where(fact)) if fact.of else _where(fact)
     # The expression says whose device it is, unless it goes over variables.
     words: Spans = ((fact.device, "quiet"),) if fact.device and not _says(fact) else ()
     return Row(

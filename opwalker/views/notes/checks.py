@@ -6,9 +6,10 @@ In: an implementation. Out: a section. Checks that a dispatch or a choice makes 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from opwalker.model.notes import Block, NoteSection, Statement, Statements
-from opwalker.model.walk import CheckFact, GuardFact, Host, Implementation
+from opwalker.model.notes import Block, NoteSection, Statement, Statements, Text
+from opwalker.model.walk import CheckFact, GuardFact, Host, Implementation, ReturnFact, StreamFact
 from opwalker.notation.outermost import outermost
 from opwalker.views.notes.words import both, code, condition, line, marked, message, sentence, statement
 
@@ -24,26 +25,69 @@ def checks_section(chosen: Implementation) -> NoteSection | None:
     choices = (*chosen.dispatch, *chosen.branches)
     told: _Told = frozenset((use.file, use.line, one.message) for use in choices for one in use.fails)
     told |= frozenset((one.file, one.line, one.message) for use in choices for one in use.fails)
-    said = [_check(host, fact) for fact in host.checks if (host.file, fact.line, fact.message) not in told]
-    said += [_guard(host, fact) for fact in host.guards]
+    said = _function(host, told, host.returns)
     if not host.guards and chosen.launches and not any(one.guards for one in chosen.helpers):
         said.append(statement("No device guard was found: it runs on the device that is current."))
-    said += _streams(host)
     blocks: list[Block] = [Statements(tuple(said))] if said else []
     for helper in chosen.helpers:
-        inner = [_check(helper, fact) for fact in helper.checks if (helper.file, fact.line, fact.message) not in told]
-        inner += [_guard(helper, fact) for fact in helper.guards]
-        inner += _streams(helper)
+        # Where a function on the way only works out a value, its returns are no news.
+        inner = _function(helper, told, [one for one in helper.returns if one.value is None])
+        if any(f"{helper.name.rsplit('::', 1)[-1]}(" in axis.on for use in chosen.dispatch for axis in use.axes):
+            inner = [*(_gives(helper, one) for one in helper.returns if one.value), *inner]
         if inner:
             at = [line(helper.file, helper.line)]
-            blocks.append(Statements((statement("On the way, ", code(helper.name), ":", at=at, below=inner),)))
+            where = (", entered where ", condition(both(helper.under), _names(host))) if helper.under else ()
+            way = statement("On the way, ", code(helper.name), *where, ":", at=at, below=inner)
+            blocks.append(Statements((way,)))
     return NoteSection("checks", "Checks, device and stream", tuple(blocks)) if blocks else None
+
+
+def _function(host: Host, told: _Told, returns: Sequence[ReturnFact]) -> list[Statement]:
+    """What one function says; what holds only as no early return was taken stands below that."""
+    facts: list[tuple[CheckFact | GuardFact | StreamFact, Statement]] = [
+        (fact, _check(host, fact)) for fact in host.checks if (host.file, fact.line, fact.message) not in told
+    ]
+    facts += [(fact, _guard(host, fact)) for fact in host.guards]
+    facts += [(fact, _stream(host, fact)) for fact in host.streams]
+    behind: dict[tuple[str, ...], list[Statement]] = {}
+    for fact, one in facts:
+        behind.setdefault(fact.past, []).append(one)
+    said = behind.pop((), [])
+    said += [_returns(host, one) for one in returns]
+    for past, found in behind.items():
+        names = [*_names(host), *(name for fact, _ in facts if isinstance(fact, CheckFact) for name in _read(fact))]
+        said.append(
+            statement("Only where ", condition(both(past), names), " (it has returned otherwise):", below=found)
+        )
+    return said
+
+
+def _names(host: Host) -> list[str]:
+    return [one.name for one in host.parameters]
+
+
+def _read(check: CheckFact) -> list[str]:
+    """The names that a check reads."""
+    return re.findall(r"[A-Za-z_]\w*(?![\w(])", check.condition)
+
+
+def _returns(host: Host, fact: ReturnFact) -> Statement:
+    value = (code(fact.value), " ") if fact.value else ()
+    where = condition(both(fact.words), _names(host))
+    at = [line(host.file, fact.line)]
+    return statement("Returns ", *value, "early where ", where, ": nothing that stands behind it is done then.", at=at)
+
+
+def _gives(host: Host, fact: ReturnFact) -> Statement:
+    """What a function that a dispatch tests makes of its argument."""
+    where = condition(both(fact.words), _names(host))
+    return statement("Gives ", code(fact.value or ""), " where ", where, ".", at=[line(host.file, fact.line)])
 
 
 def _check(host: Host, check: CheckFact) -> Statement:
     """What is demanded, where that counts, and what is said where it does not hold."""
     at = [line(host.file, check.line)]
-    names = [one.name for one in host.parameters] + re.findall(r"[A-Za-z_]\w*(?![\w(])", check.condition)
+    names = [*_names(host), *_read(check)]
     where = (", where ", condition(both(check.under), names)) if check.under else ()
     said = (", else ", message(check.message)) if check.message else ()
     if check.words:
@@ -60,19 +104,21 @@ def _check(host: Host, check: CheckFact) -> Statement:
 def _guard(host: Host, guard: GuardFact) -> Statement:
     """Whose device is made the current one, and by what."""
     at = [line(host.file, guard.line)]
-    if guard.device:
-        whose = (marked(guard.device, [one.name for one in host.parameters]), ", by ")
-        of = (" of ", code(guard.of)) if guard.of else ()
-        return statement("Runs on ", *whose, code(guard.type), *of, ".", at=at)
     of = (" of ", code(guard.of)) if guard.of else ()
-    return statement("Switches the device by ", code(guard.type), *of, ".", at=at)
+    where = _where(host, guard)
+    if guard.device:
+        whose = (marked(guard.device, _names(host)), ", by ")
+        return statement("Runs on ", *whose, code(guard.type), *of, *where, ".", at=at)
+    return statement("Switches the device by ", code(guard.type), *of, *where, ".", at=at)
 
 
-def _streams(host: Host) -> list[Statement]:
-    out = []
-    for fact in host.streams:
-        names = [one.name for one in host.parameters]
-        words = (marked(fact.words, names), ": ") if fact.words else ()
-        text = sentence("work goes to ", *words, *(() if words else ("the stream ",)), code(fact.value))
-        out.append(statement(text, at=[line(host.file, fact.line)]))
-    return out
+def _stream(host: Host, fact: StreamFact) -> Statement:
+    words = (marked(fact.words, _names(host)), ": ") if fact.words else ()
+    text = sentence(
+        "work goes to ", *words, *(() if words else ("the stream ",)), code(fact.value), *_where(host, fact)
+    )
+    return statement(text, at=[line(host.file, fact.line)])
+
+
+def _where(host: Host, fact: GuardFact | StreamFact) -> tuple[str | Text, ...]:
+    return (", where ", condition(both(fact.under), _names(host))) if fact.under else ()

@@ -30,7 +30,8 @@ def dispatch_section(chosen: Implementation) -> NoteSection | None:
         rows = tuple((row.under, row.values) for row in use.rows)
         key = (use.macro, use.on, use.axes, rows, tuple((one.words, one.message) for one in use.fails))
         if key in seen:
-            said = statement(code(use.macro), " again, on the same.", at=[line(use.file, use.line)])
+            where = _where(use.under, names)
+            said = statement(code(use.macro), " again, on the same", *where, ".", at=[line(use.file, use.line)])
             blocks.append(Statements((said,)))
             continue
         seen.add(key)
@@ -62,9 +63,15 @@ def _dispatch(use: Dispatch, names: Sequence[str]) -> Iterator[Block]:
     binds = (" binds ", code(use.binds)) if use.binds else ()
     to = (" to ", codes(use.values, "or")) if use.values and not several else ()
     at = [line(use.file, use.line), use.defined_at]
-    yield Statements((statement("The macro ", code(use.macro), *on, *binds, *to, ".", at=at, below=below),))
+    where = _where(use.under, names)
+    yield Statements((statement("The macro ", code(use.macro), *on, *binds, *to, *where, ".", at=at, below=below),))
     if several and use.rows:
         yield _rows(use.rows, use.binds or "binds", use.defined_at.file if use.defined_at else None, names)
+
+
+def _where(under: Sequence[str], names: Sequence[str]) -> tuple[str | Text, ...]:
+    """Under which conditions a choice is made at all."""
+    return (", where ", condition(both(under), names)) if under else ()
 
 
 def _rows(rows: Sequence[DispatchRow], head: str, file: str | None, names: Sequence[str]) -> Table:
@@ -95,7 +102,8 @@ def _branching(choice: Branching, names: Sequence[str]) -> Iterator[Block]:
     yield Statements(
         (
             statement(
-                an(choice.kind), " ", code(choice.kind), *on, " in ", code(choice.function), " chooses what is called.",
+                an(choice.kind), " ", code(choice.kind), *on, " in ", code(choice.function), " chooses what is called",
+                *_where(choice.under, names), ".",
                 at=[line(choice.file, choice.line)], below=_failures(choice.fails, [*names, choice.on]),
             ),
         )

@@ -102,6 +102,9 @@ def _work(kernel: Kernel, fact: WorkFact) -> Statement:
     if held and fact.value:
         with_value = (", with ", code(held[2]), " = ", code(held[3]))
         return statement(sentence("nothing more is done where ", code(fact.value), *with_value), at=at)
+    unit = re.fullmatch(r"(\w+)( is the (?:lane|warp) of .*)", fact.says)
+    if unit:
+        return statement(code(unit[1]), marked(unit[2], [fact.extent]), ".", at=at)
     names = [fact.extent, fact.value, fact.index, *(one.name for one in kernel.parameters)]
     names += re.findall(r" stride from (.*) to ", fact.says)
     strides = re.fullmatch(r"(.* stride.*?), if (.*)", fact.says)

@@ -76,7 +76,9 @@ def _launch(group: LaunchGroup, names: Sequence[str]) -> Iterator[Block]:
     said = statement(code(_spelt(group)), f" by {_style(first.style)}.", at=group.places[:4], below=below)
     yield Statements((said,))
     if not alone:
-        rows = tuple(_row(launch, names) for launch in group.launches)
+        files = {(launch.used_at or Span(launch.file, launch.line, launch.line)).file for launch in group.launches}
+        folders = len({file.rsplit("/", 1)[-1] for file in files}) < len(files)
+        rows = tuple(_row(launch, names, folders) for launch in group.launches)
         fold = f"{len(rows)} launches" if len(rows) > _ROWS else ""
         yield Table(("Stands at", "template arguments", "runs where", "instances"), rows, fold)
 
@@ -131,11 +133,12 @@ def _tested(launch: Launch, names: Sequence[str]) -> Text:
     return codes([one.condition for one in launch.under])
 
 
-def _row(launch: Launch, names: Sequence[str]) -> tuple[Cell, ...]:
+def _row(launch: Launch, names: Sequence[str], folders: bool) -> tuple[Cell, ...]:
+    """One launch of several; ``folders`` where files of one name stand in several folders."""
     place = launch.used_at or Span(launch.file, launch.line, launch.line)
     arguments = code(f"<{', '.join(launch.template_arguments)}>") if launch.template_arguments else ()
     known = "" if launch.complete else " known"
-    where = f"{place.file.rsplit('/', 1)[-1]}:{place.line}"
+    where = f"{place.file if folders else place.file.rsplit('/', 1)[-1]}:{place.line}"
     return (
         Cell(code(where), place),
         Cell(arguments),

@@ -43,8 +43,11 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
     for ref in walk.python:
         if ref.depth == 0:
             callers.setdefault((ref.function, ref.file), ref)
-    for ref in list(callers.values())[:CALLERS]:
-        name = f"{ref.function or 'module level'} ({ref.file.rsplit('/', 1)[-1]})"
+    shown = list(callers.values())[:CALLERS]
+    short = [(ref.function, ref.file.rsplit("/", 1)[-1]) for ref in shown]
+    for ref, known in zip(shown, short, strict=True):
+        # Files of one name in several folders are told apart.
+        name = f"{ref.function or 'module level'} ({ref.file if short.count(known) > 1 else known[1]})"
         drawing.edge(drawing.node("python", name, Span(ref.file, ref.line, ref.line)), start, "calls")
     more = len(callers) - CALLERS
     if more > 0:

@@ -10,9 +10,22 @@ import re
 from collections.abc import Iterator
 
 from opwalker.model.notes import Block, Figure, NoteSection, Statement, Statements, Table
-from opwalker.model.walk import Host, Implementation, ParameterFact, ShapeSource, SizeFact
+from opwalker.model.walk import DerivedFact, Host, Implementation, ParameterFact, ShapeSource, SizeFact
 from opwalker.views.notes.layout import is_drawable, strides
-from opwalker.views.notes.words import Cell, cell, code, codes, line, marked, sentence, statement
+from opwalker.views.notes.words import (
+    Cell,
+    both,
+    cell,
+    code,
+    codes,
+    condition,
+    line,
+    listed,
+    marked,
+    say,
+    sentence,
+    statement,
+)
 
 _SOURCES = {
     "comment": "The comment beside it",
@@ -27,6 +40,10 @@ _STRIDED = "may be strided: the kernel gets the stride"
 _FREE = "neither contiguity nor a stride is asked for"
 
 
+#: Conditions under which checks demand something of one tensor's shape that are told.
+_CASES = 4
+
+
 def shapes_section(chosen: Implementation) -> NoteSection | None:
     """What is known of shapes, strides and contiguity; None where nothing is."""
     host = chosen.host
@@ -35,12 +52,15 @@ def shapes_section(chosen: Implementation) -> NoteSection | None:
     said = [one for parameter in host.parameters for one in _parameter(host, parameter)]
     free = [one.name for one in host.parameters if one.layout == _FREE]
     if free:
-        said.append(statement("Of ", codes(free), f", {_FREE}."))
+        said.append(statement("Of ", codes(free), ", no check asks for contiguity or a stride."))
     layouts = " ".join(parameter.layout or "" for parameter in host.parameters)
     for made in host.contiguous_calls:
         if "made contiguous" not in layouts:
             at = [line(host.file, made.line)]
-            said.append(statement(code(made.tensor), " is made contiguous, by a copy where it is not.", at=at))
+            where = (" where ", condition(both(made.under), [made.tensor])) if made.under else ()
+            said.append(
+                statement(code(made.tensor), " is made contiguous", *where, ", by a copy where it is not.", at=at)
+            )
     blocks: list[Block] = [Statements(tuple(said))] if said else []
     read = [*host.sizes, *(one for one in host.strides if not one.name or one.name not in layouts)]
     if read:
@@ -83,11 +103,31 @@ def _derived(host: Host, fact: ParameterFact) -> Iterator[Statement]:
         noun = "dimension" if fact.ranks == (1,) else "dimensions"
         where = [line(one.file, one.line) for one in fact.derived_from if one.how == "rank"]
         yield statement(f"Checks allow {number} {noun}.", at=where[:2])
+    yield from _conditional(host, fact)
     for one in fact.contradictions:
         yield statement(
             "**Contradiction**: documented ", code(one.documented), ", but ", marked(one.reason, [fact.name]), ".",
             at=[one.documented_at, line(one.file, one.line)],
         )  # fmt: skip
+
+
+def _conditional(host: Host, fact: ParameterFact) -> Iterator[Statement]:
+    """What checks demand of the shape under conditions, those of one condition together."""
+    groups: dict[tuple[str, ...], list[DerivedFact]] = {}
+    for one in fact.derived_from:
+        if one.under and one.how in ("checked", "rank"):
+            groups.setdefault(one.under, []).append(one)
+    for under, found in list(groups.items())[:_CASES]:
+        said = []
+        for one in found:
+            if one.how == "rank":
+                said.append(say(f"{one.text} {'dimension' if one.text == '1' else 'dimensions'}"))
+            else:
+                place = "the last dimension" if one.dimension == -1 else f"dimension {one.dimension}"
+                said.append((*say(f"{place} = "), *code(one.text)))
+        where = condition(both(under), [one.name for one in host.parameters])
+        at = [line(one.file, one.line) for one in found[:4]]
+        yield statement("Where ", where, ", checks demand: ", listed(list(dict.fromkeys(said))), ".", at=at)
 
 
 def _others(fact: ParameterFact) -> Iterator[Statement]:

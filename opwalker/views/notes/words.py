@@ -19,7 +19,7 @@ _WORD = r"[A-Za-z_]\w*(?:(?:::|\.|->)~?\w+)*"
 #: What reads as a piece of the source within a sentence: qualified, with an underscore or a call; and what it is
 #: compared or combined with.
 _NAME = (
-    rf"!?(?:[A-Za-z_]\w*(?:(?:::|\.|->)~?\w+)+|\w*_\w*|[A-Za-z_]\w*(?=\())(?:{_CALL}|\[\w*\])*"
+    rf"!?(?:[A-Za-z_]\w*(?:(?:::|\.|->)~?\w+)+|\w*_\w*|[A-Za-z_]\w*(?=\())(?:{_CALL}|\[\w*\]|(?:\.|->)[A-Za-z_]\w*)*"
     rf"(?:\s(?:==|!=|<=|>=|<|>|%|\*|/|\+|&&|\|\|)\s(?:!?{_WORD}|\d+|{_CALL})(?:{_CALL})?)*"
 )
 #: Words of our own sentences: a parameter of such a name is not marked in them.
@@ -32,8 +32,8 @@ _ARTICLES = frozenset(("a", "on", "at", "by", "in", "of"))
 _WORDS = _OWN | frozenset(
     "also anything be both but contiguous counted CPU defined device differs different dimension dimensions"
     " divisible does else element elements empty equal equally equals even exactly false fewer first fits"
-    " floating greater GPU have it its kind many never none not null odd otherwise part point power positive"
-    " second shape shapes side size sizes strided there true types undefined up Float Half BFloat16 Double Int"
+    " floating greater GPU have it its kind many neither never none nor not null odd otherwise part point power"
+    " positive second shape shapes side size sizes strided there true types undefined up Float Half BFloat16 Double Int"
     " Long Short Byte Char Bool UInt16 UInt32 UInt64 Float8 memory number rest when where while with".split()
 )
 _CAST = rf"(?:static|reinterpret|const)_cast<[^<>]*>{_CALL}(?:(?:\.|->)\w+{_CALL})*"

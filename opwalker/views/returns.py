@@ -1,0 +1,150 @@
+"""Early returns of a body, and what holds behind them: where ``if (n == 0) return;`` was passed, ``n`` is not 0.
+
+In: a body. Out: ``ReturnFact`` values in source order, and ``Guard`` lists for a place. Returns out of
+loops and ``switch`` are not read; nor is what tests whether a call has worked: behind it the call has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from opwalker.expand.bodies import Body
+from opwalker.expand.macros import KNOWN
+from opwalker.model.body import ExitFact
+from opwalker.model.host import ReturnFact
+from opwalker.notation.check_words import said
+from opwalker.notation.cpp_expression import Expr, name, negated, print_expression
+from opwalker.views.branches import Branches, Guard, needed
+
+_TRUE = name("true")
+#: What tests whether a call before it has worked.
+_WORKED = re.compile(
+    r"[sS]uccess\b|SUCCESS\b|(?<![\w.:>])(?:\w*_)?(?:err|error|status|ret|rc|res|result)\b(?!\s*(?:[.(\[]|->))"
+)
+_CHOICE = ("if", "else", "if constexpr", "else constexpr")
+
+
+class Returns(Branches):
+    """The branches of one body with its early returns."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__(body)
+        self._out: dict[int, list[ExitFact]] = {}
+        for exit_ in body.facts.exits:
+            if exit_.kind == "return":
+                self._out.setdefault(exit_.block, []).append(exit_)
+        self._left: dict[int, Expr | None] = {}
+        self._holds: dict[int, Expr | None] = {}
+
+    def early(self) -> tuple[ReturnFact, ...]:
+        """The returns of the function itself that leave steps behind them undone."""
+        body, found = self._body, {}
+        places = [call.start for call in (*body.facts.calls, *body.facts.launches)]
+        for number, exits in self._out.items():
+            chain = self.chain(number)
+            if not chain or any(self._blocks[one].kind not in _CHOICE for one in chain):
+                continue
+            guards = self.around(number)
+            if len(guards) != len(chain) or any(guard.condition.kind == "raw" for guard in guards):
+                continue
+            for exit_ in exits:
+                if body.expanded.origin(exit_.start)[0] == KNOWN or _WORKED.search(_printed(guards[-1:])):
+                    continue
+                behind = [at for at in places if at >= exit_.end and not self.holds(chain[0], at)]
+                if not any(self.together(number, self.innermost(at)) for at in behind):
+                    continue
+                value = body.written(exit_.value).strip() if exit_.value is not None else None
+                fact = ReturnFact(_printed(guards), words_of(guards), value, body.use_line(exit_.start))
+                found.setdefault((exit_.start, fact), fact)
+        return tuple(fact for _, fact in sorted(found.items(), key=lambda item: item[0][0]))
+
+    def past(self, number: int, offset: int, same: bool = True) -> tuple[Guard, ...]:
+        """What holds at an offset in the block ``number`` because nothing before it has returned; ``same`` is false
+        to leave out returns that stand in that block itself."""
+        if not self._out:
+            return ()
+        scopes = [*self.chain(number), -1] if number >= 0 else [-1]
+        around = set(scopes)
+        out = []
+        for other, block in enumerate(self._blocks):
+            if block.start >= offset:
+                break
+            if block.kind not in _CHOICE or block.end > offset or block.parent not in around:
+                continue
+            if (block.parent == number and not same) or not self.together(other, number):
+                continue
+            own = not self._body.expanded.origin(block.start)[2]
+            if not own and any(self._blocks[one].kind == "lambda" for one in self.chain(other)):
+                continue  # a macro's branches of its own
+            holds = self._behind(other)
+            if holds is not None and block.condition is not None:
+                out.append(Guard(holds, block.condition[0], own, other))
+        return tuple(out)
+
+    def _behind(self, number: int) -> Expr | None:
+        """What holds behind a branch as far as it returns; None where nothing is known."""
+        if number not in self._holds:
+            self._holds[number] = self._read_behind(number)
+        return self._holds[number]
+
+    def _read_behind(self, number: int) -> Expr | None:
+        left = self._leaves(number)
+        if left is None:
+            return None
+        guards = self.around(number, self._blocks[number].parent)
+        if len(guards) != 1 or guards[0].condition.kind == "raw":
+            return None
+        block, condition = self._blocks[number], guards[0].condition
+        if block.kind.startswith("else"):
+            first = next((n for n, b in enumerate(self._blocks) if b.condition == block.condition), number)
+            if first != number and self._leaves(first) == _TRUE:
+                # The branch before it has returned as well: what is left is the rest of the chain.
+                return None if left == _TRUE else negated(left)
+        whole = condition if left == _TRUE else Expr("binary", "&&", (condition, left))
+        printed = print_expression(whole)
+        if _WORKED.search(printed) or printed in ("true", "false", "0", "1"):
+            return None
+        return negated(whole)
+
+    def _leaves(self, number: int) -> Expr | None:
+        """Where control that enters a block returns within it."""
+        if number not in self._left:
+            self._left[number] = self._read_leaves(number)
+        return self._left[number]
+
+    def _read_leaves(self, number: int) -> Expr | None:
+        exits = self._out.get(number, ())
+        if any(self._body.expanded.origin(one.start)[0] != KNOWN for one in exits):
+            return _TRUE
+        found: Expr | None = None
+        for other, block in enumerate(self._blocks):
+            if block.parent != number or block.kind not in _CHOICE:
+                continue
+            left = self._leaves(other)
+            guards = self.around(other, number)
+            if left is None or len(guards) != 1 or guards[0].condition.kind == "raw":
+                continue
+            condition = guards[0].condition
+            part = condition if left == _TRUE else Expr("binary", "&&", (condition, left))
+            found = part if found is None else Expr("binary", "||", (found, part))
+        return found
+
+
+def words_of(guards: Sequence[Guard]) -> tuple[str, ...]:
+    """What guards say, in words, each once."""
+    return tuple(dict.fromkeys(said(guard.condition) for guard in needed(guards)))
+
+
+def past_words(guards: Sequence[Guard], around: Sequence[Guard] = ()) -> tuple[str, ...]:
+    """Guards in words; without what the branches ``around`` say already."""
+    told = {said(guard.condition) for guard in around}
+    words = (said(guard.condition) for guard in needed([*guards, *around]) if guard not in around)
+    return tuple(dict.fromkeys(word for word in words if word not in told))
+
+
+def _printed(guards: Sequence[Guard]) -> str:
+    whole = guards[0].condition
+    for guard in guards[1:]:
+        whole = Expr("binary", "&&", (whole, guard.condition))
+    return print_expression(whole)
