@@ -61,17 +61,20 @@ def read_units(
         while waiting or running:
             while waiting and len(running) < most:
                 number = waiting.pop(0)
-                connection, process = _start(requests[number], limits)
-                running[connection] = (number, process, time.monotonic() + _BUSY * limits.seconds)
+                # An interrupt comes before or after: what has started is known, and ended below.
+                with starting():
+                    connection, process = _start(requests[number], limits)
+                    running[connection] = (number, process, time.monotonic() + _BUSY * limits.seconds)
             for connection in wait(list(running), timeout=0.1):
-                number, process, _ = running.pop(connection)
+                number, process, _ = running[connection]
                 done[number] = _received(requests[number], limits, connection, process)
+                del running[connection]
             for connection, (number, process, until) in list(running.items()):
                 if time.monotonic() > until:
-                    del running[connection]
                     process.kill()
                     _end(connection, process)
                     done[number] = _unread(requests[number], _too_long(limits))
+                    del running[connection]
             if progress:
                 progress(len(done), len(requests))
     finally:
@@ -87,8 +90,7 @@ def _start(request: UnitRequest, limits: Limits) -> tuple[Connection, Any]:
     context = multiprocessing.get_context(_START)
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_serve, args=(request, limits, theirs), daemon=True)
-    with starting():
-        process.start()
+    process.start()
     theirs.close()
     return ours, process
 

@@ -132,13 +132,21 @@ def _time_limit(seconds: float) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise _TooLong
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
+    def as_before() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+    before = signal.getsignal(signal.SIGALRM)
+    # Twice, so that neither the timer nor what answers it stays behind where an interrupt comes in between.
+    try:
+        try:
+            signal.signal(signal.SIGALRM, stop)
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            yield
+        finally:
+            as_before()
+    finally:
+        as_before()
 
 
 def _depth(text: str) -> int:
@@ -166,8 +174,7 @@ class _Worker:
         self.process = context.Process(
             target=serve, args=(theirs, their_marks, pool.job, pool.tasks, others), daemon=True
         )
-        with starting():
-            self.process.start()
+        self.process.start()
         theirs.close()
         their_marks.close()
         self.batches: deque[list[int]] = deque()
@@ -223,8 +230,9 @@ class _Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for worker in self.workers:
-            worker.end()
+        with _without_interrupts():
+            for worker in self.workers:
+                worker.end()
 
     def run(self) -> Iterator[Extracted]:
         from multiprocessing.connection import wait
@@ -243,19 +251,25 @@ class _Pool:
 
     def _hand_out(self) -> None:
         while len(self.workers) < self._jobs and self._pending:
-            self.workers.append(_Worker(self))
+            self._start(len(self.workers))
         for place, worker in enumerate(self.workers):
             if self._pending and not worker.batches:
                 batch = self._pending.popleft()
                 if worker.used and self._suspect(batch):
                     worker.end()
-                    worker = self.workers[place] = _Worker(self)
+                    worker = self._start(place)
                 worker.send(batch)
         # A second batch lies ready, so that a worker does not wait while this process writes.
         for worker in self.workers:
             enough = len(self._pending) > len(self.workers) and not self._suspect(self._pending[0])
             if enough and len(worker.batches) == 1 and not self._suspect(worker.batches[0]):
                 worker.send(self._pending.popleft())
+
+    def _start(self, place: int) -> _Worker:
+        """A new worker at that place; an interrupt meets it there, never a process that nobody knows of."""
+        with starting():
+            self.workers[place : place + 1] = [_Worker(self)]
+        return self.workers[place]
 
     def _suspect(self, batch: list[int]) -> bool:
         """Whether a batch holds a file that a worker died of: it is read alone, in a fresh worker."""
@@ -285,9 +299,9 @@ class _Pool:
 
     def _lost(self, worker: _Worker, problem: Problem | None) -> Iterator[Extracted]:
         """Replace a worker. ``problem`` is None for one that died: then its file gets a second chance, alone."""
-        self.workers.remove(worker)
         worker.look(0.0)
         status = worker.end()
+        self.workers.remove(worker)
         left = [number for batch in worker.batches for number in batch]
         culprit = worker.at
         if culprit not in left:

@@ -29,16 +29,26 @@ def reader(monkeypatch: pytest.MonkeyPatch):
     return lambda function: monkeypatch.setattr(clang_workers, "read_unit", function)
 
 
-def test_units_come_back_in_order_and_one_that_crashes_costs_itself(reader) -> None:
+def test_units_come_back_in_order_and_one_that_crashes_costs_itself(reader, tmp_path: Path) -> None:
+    """The first is not read until the two others are done."""
+    others_done = tmp_path / "done"
+
     def read(request: UnitRequest) -> ClangUnit:
         if request.path == "crash.cu":
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(0.1 if request.path == "first.cu" else 0)
+        while request.path == "first.cu" and not others_done.exists():
+            time.sleep(0.01)
         return ClangUnit(request.path, errors=1)
 
     reader(read)
     told: list[tuple[int, int]] = []
-    found = read_units(requests("first.cu", "crash.cu", "last.cu"), 2, progress=lambda *at: told.append(at))
+
+    def progress(done: int, total: int) -> None:
+        told.append((done, total))
+        if done == 2:
+            others_done.touch()
+
+    found = read_units(requests("first.cu", "crash.cu", "last.cu"), 2, progress=progress)
     assert [unit.path for unit in found] == ["first.cu", "crash.cu", "last.cu"]
     assert [unit.unread for unit in found] == [None, "the process that read it was ended by SIGKILL", None]
     assert told[-1] == (3, 3)
@@ -58,7 +68,7 @@ def test_units_come_back_in_order_and_one_that_crashes_costs_itself(reader) -> N
 def test_limits(reader, read, why: str) -> None:
     reader(read)
     (found,) = read_units(
-        requests("a.cu"), limits=Limits(seconds=float(why.split()[3]) if "within" in why else 20, memory=256 << 20)
+        requests("a.cu"), limits=Limits(seconds=float(why.split()[3]) if "within" in why else 600, memory=256 << 20)
     )
     assert found == ClangUnit("a.cu", unread=why)
 
