@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from opwalker.errors import EnvironmentMissing
 from opwalker.source.cache import cache_root
@@ -18,8 +18,11 @@ from tests.not_run import NotRun, pytest_runtest_makereport, pytest_terminal_sum
 __all__ = ["pytest_runtest_makereport", "pytest_terminal_summary"]
 
 # How long an example takes says something of the machine alone: a loaded one must not fail a test.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+# Where nobody looks for new examples, the same code is tried with the same ones.
+settings.register_profile(
+    "no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("no clock")
 
 CACHE_VARIABLE = "OPWALKER_TEST_CACHE"
 _PAUSES = (2.0, 10.0)

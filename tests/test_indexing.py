@@ -208,7 +208,7 @@ def test_one_edited_file_costs_one_file(place: Place) -> None:
 
 def test_an_edit_that_keeps_size_and_is_young_is_seen(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Written, indexed and written again within one tick of the file system's clock."""
-    monkeypatch.setattr(workers_job, "_TICK_NS", 60_000_000_000)
+    monkeypatch.setattr(workers_job, "_TICK_NS", 24 * 3600 * 10**9)
     place.write({"a.cu": "one"}, age=0)
     place.index()
     time_of_it = (place.folder / "a.cu").stat().st_mtime_ns
@@ -504,7 +504,7 @@ words = Extractor("words", "child_facts:words", "child_facts:Words", ("facts/reg
 registry = Registry({"cuda": (words,)})
 root = SourceRoot(sys.argv[3], "tree")
 print("ready", flush=True)
-store = Store.open(root, Path(sys.argv[4]), print)
+store = Store.open(root, Path(sys.argv[4]), print, timeout=600)
 report = index(root, store, registry=registry, jobs=2)
 store.close()
 print(report.read)
@@ -566,7 +566,7 @@ def test_killed_again_and_again_it_ends_as_after_one_clean_run(place: Place, chi
         time.sleep(0.02 + 0.04 * round_)
         # The parent alone: its workers are to end by themselves.
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=20)
+        process.communicate(timeout=600)
         store = place.open()
         assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         known = store.known()
@@ -575,7 +575,7 @@ def test_killed_again_and_again_it_ends_as_after_one_clean_run(place: Place, chi
         reached.append(len(known))
         store.close()
     assert reached == sorted(reached)
-    out, error = child().communicate(timeout=30)
+    out, error = child().communicate(timeout=600)
     assert error == "" and int(out) <= 1500 - reached[-1]
     assert place.content() == clean(place)
     assert place.lines == []
@@ -584,10 +584,10 @@ def test_killed_again_and_again_it_ends_as_after_one_clean_run(place: Place, chi
 def test_two_processes_index_at_once(place: Place, child) -> None:
     processes = [child(), child()]
     for process in processes:
-        out, error = process.communicate(timeout=60)
+        out, error = process.communicate(timeout=600)
         assert error == "" and out.strip().isdigit()
     assert place.content() == clean(place)
-    out, _ = child().communicate(timeout=30)
+    out, _ = child().communicate(timeout=600)
     assert out == "0\n"
 
 

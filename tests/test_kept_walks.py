@@ -62,7 +62,7 @@ def shallow() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(edits=st.lists(st.tuples(st.sampled_from(FILES), st.sampled_from(EDITS)), min_size=1, max_size=3))
 def test_after_any_edit_as_after_a_fresh_start(shallow, tmp_path_factory: pytest.TempPathFactory, edits) -> None:
     root = tmp_path_factory.mktemp("kit")

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,12 +26,16 @@ flow.install()
 from opwalker.serve.cli import main
 sys.exit(main(sys.argv[1:]))
 """
+#: Work of two seconds, and of more where a bar is waited for that is not there yet: a slow machine draws it late.
 SLOW = """
 def slow(options, *, progress, say, **_):
-    import time
-    for done in range(40):
+    import os, time
+    bar_seen = os.environ.get("BAR_SEEN")
+    for done in range(6000):
+        if done >= 40 and (bar_seen is None or os.path.exists(bar_seen)):
+            break
         time.sleep(0.05)
-        progress(done, 40, "reading")
+        progress(min(done, 39), 40, "reading")
     say("nearly there")
     return FakePipeline.list_ops(flow, options)
 flow.list_ops = slow
@@ -47,8 +51,13 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "TERM": "xterm-256color", **more}
 
 
-def at_terminal(*words: str, columns: int = 60, before: str = "", **more: str) -> tuple[int, str]:
-    """Runs a command with stdout and stderr on a terminal of that width; exit code and all that it showed."""
+def at_terminal(
+    *words: str, columns: int = 60, before: str = "", look: Callable[[str], None] = lambda seen: None, **more: str
+) -> tuple[int, str]:
+    """Runs a command with stdout and stderr on a terminal of that width; exit code and all that it showed.
+
+    ``look`` is called with what has been shown so far each time that there is more.
+    """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     process = subprocess.Popen(
@@ -64,6 +73,7 @@ def at_terminal(*words: str, columns: int = 60, before: str = "", **more: str) -
         if not piece:
             break
         seen += piece
+        look(seen.decode(errors="replace"))
     os.close(master)
     return process.wait(), seen.decode().replace("\r\n", "\n")
 
@@ -109,10 +119,16 @@ def test_a_pipe_is_plain_and_not_wrapped() -> None:
     assert done.stderr == "opwalker: note: the store is new\n"
 
 
-def test_long_work_shows_a_bar_on_a_terminal_and_takes_it_away() -> None:
-    code, seen = at_terminal("ops", columns=100, before=SLOW)
+def test_long_work_shows_a_bar_on_a_terminal_and_takes_it_away(tmp_path: Path) -> None:
+    bar, marker = re.compile(r"reading.*\d+%"), tmp_path / "bar seen"
+
+    def look(seen: str) -> None:
+        if bar.search(seen):
+            marker.touch()
+
+    code, seen = at_terminal("ops", columns=100, before=SLOW, look=look, BAR_SEEN=str(marker))
     assert code == 0
-    assert re.search(r"reading.*\d+%", seen)
+    assert bar.search(seen)
     assert "opwalker: note: nearly there\n" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen)
     assert seen.index("rowkit 1.4.0") > seen.rindex("%")
 
@@ -162,7 +178,7 @@ def test_a_closed_stderr_stops_nothing_and_spoils_nothing() -> None:
 
 
 def test_an_interrupt_ends_the_program_quietly() -> None:
-    waiting = "import time\nflow.list_ops = lambda *_, **__: (print('begun', flush=True), time.sleep(30))"
+    waiting = "import time\nflow.list_ops = lambda *_, **__: (print('begun', flush=True), time.sleep(600))"
     process = subprocess.Popen(
         command("ops", before=waiting),
         cwd=ROOT,
@@ -172,11 +188,9 @@ def test_an_interrupt_ends_the_program_quietly() -> None:
         text=True,
     )
     assert process.stdout.readline() == "begun\n"
-    begun = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=300)
     assert (process.returncode, out, err) == (130, "", "")
-    assert time.monotonic() - begun < 10
 
 
 def test_the_package_runs_as_a_module() -> None:

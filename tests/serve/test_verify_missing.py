@@ -43,7 +43,7 @@ def test_a_missing_tool(tmp_path: Path, before: str, words: list[str], environme
         env={**os.environ, "OPWALKER_CACHE": str(tmp_path), "NO_COLOR": "1", **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 5, done.stderr

@@ -62,8 +62,8 @@ def run(tmp_path: Path, body: str, grid: int, threads: int, seed: int = 1) -> st
     source, program = tmp_path / "a.cpp", tmp_path / "a.out"
     source.write_text(PROGRAM.format(body=body, grid=grid, threads=threads, seed=seed), encoding="utf-8")
     command = [word for word in chain.command if word != "-shared"]
-    subprocess.run([*command, "-O0", str(source), "-o", str(program)], check=True, capture_output=True, timeout=60)
-    return subprocess.run([str(program)], check=True, capture_output=True, text=True, timeout=60).stdout
+    subprocess.run([*command, "-O0", str(source), "-o", str(program)], check=True, capture_output=True, timeout=600)
+    return subprocess.run([str(program)], check=True, capture_output=True, text=True, timeout=600).stdout
 
 
 @pytest.mark.parametrize("name", CASES)
