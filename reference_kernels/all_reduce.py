@@ -9,7 +9,7 @@ NAMES = ("_C_custom_ar::all_reduce",)
 #: Every call is one of each rank: `inputs` gives rounds of calls, `golden` takes the arguments of all ranks.
 COLLECTIVE = True
 
-#: Seconds for a case: ranks that wait for ever are to be found soon.
+#: Seconds for a case of a wrong variant: ranks that wait for ever are to be found soon.
 DEADLINE = 15.0
 
 ARGUMENTS = {

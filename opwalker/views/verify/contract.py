@@ -102,7 +102,8 @@ class Contract(Struct, frozen=True):
     with what is wrong in it.
 
     Of a ``collective`` op ``inputs`` gives rounds of calls, each with the arguments of every rank, and ``golden`` takes
-    those of all ranks and gives the results of each. ``deadline`` is in seconds for a case, None for the usual one.
+    those of all ranks and gives the results of each. ``deadline`` is in seconds for a case of a wrong variant,
+    None for the usual one.
     """
 
     op: str

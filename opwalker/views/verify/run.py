@@ -167,10 +167,10 @@ class Verification:
         shapes, against = _documented(contract, known)
         results = []
         trials = self._trials(contract)
-        for trial, outcome in self._outcomes(contract, subject, trials):
+        for trial, outcome in self._outcomes(subject, trials, self._plan.deadline):
             found = [*against, *unpredicted(outcome.kernels, known.kernels)] if known else against
             results.append(_result(contract, trial, outcome, shapes, found))
-        watched = self._watched(contract, None)
+        watched = self._watched(contract, None, self._plan.deadline)
         if watched:
             results.append(replace(_result(contract, trials[0], watched, (), ()), case=threads.CASE))
         if contract.collective and not self._emulated:
@@ -189,27 +189,26 @@ class Verification:
         return results
 
     def _outcomes(
-        self, contract: Contract, subject: Subject, trials: Sequence[Trial]
+        self, subject: Subject, trials: Sequence[Trial], deadline: float
     ) -> Iterator[tuple[Trial, Outcome]]:
         """Each trial with its outcome, as it comes."""
-        deadline = contract.deadline or self._plan.deadline
         yield from zip(trials, outcomes((subject,), trials, deadline, self._until), strict=False)
 
-    def _watched(self, contract: Contract, variant: str | None) -> Outcome | None:
+    def _watched(self, contract: Contract, variant: str | None, deadline: float) -> Outcome | None:
         """What a thread checker says of a collective op's protocol; None where the op has no program for it."""
         built = self._built.get(building.Wanted(contract.op, variant, threads=True).label)
         if built is None:
             return None
         if built.library is None:
             return Outcome(not_run=f"the program with threads does not compile: {built.error}")
-        return threads.watched(built.library, contract.deadline or self._plan.deadline)
+        return threads.watched(built.library, deadline)
 
     def _of_library(self, contract: Contract) -> list[VerifyResult]:
         """Runs every case of a library's own op. What it does not take is not run, and what it says is the reason."""
         subject = self._library(contract)
         results = []
         trials = self._trials(contract)
-        for trial, outcome in self._outcomes(contract, subject, trials):
+        for trial, outcome in self._outcomes(subject, trials, self._plan.deadline):
             if outcome.refused:
                 outcome = replace(outcome, refused=None, not_run=f"the library refuses: {outcome.refused}")
             results.append(_result(contract, trial, outcome, (), (), "library"))
@@ -218,18 +217,22 @@ class Verification:
         return results
 
     def _refute(self, contract: Contract, variant: str) -> WrongVariant:
-        """Runs cases of a wrong variant until one notices."""
+        """Runs cases of a wrong variant until one notices.
+
+        The deadline of the contract holds here alone: a slow machine must not accuse the kernel as it is of hanging.
+        """
+        deadline = min(contract.deadline or math.inf, self._plan.deadline)
         what = contract.wrong[variant]
         wanted = building.Wanted(contract.op, variant)
         subject = self._subject(wanted)
         if subject is None:
             error = self._built[wanted.label].error
             return WrongVariant(contract.op, variant, what, None, None, f"it does not compile: {error}")
-        watched = self._watched(contract, variant)
+        watched = self._watched(contract, variant, deadline)
         if watched and watched.reasons:
             return WrongVariant(contract.op, variant, what, True, threads.CASE, watched.reasons[0])
         subject = replace(subject, profiled=False)
-        for trial, outcome in self._outcomes(contract, subject, self._trials(contract)):
+        for trial, outcome in self._outcomes(subject, self._trials(contract), deadline):
             if outcome.not_run:
                 return WrongVariant(contract.op, variant, what, None, None, outcome.not_run)
             if outcome.refused or outcome.reasons:

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opwalker.model.verify import TOO_LATE
+from opwalker.model.verify import TOO_LATE, WrongVariant
+from opwalker.views.verify import build, run
 from opwalker.views.verify.calling import Called, CallFailed, DeviceFault, NotHere, Parameter
 from opwalker.views.verify.contract import Contract, load
+from opwalker.views.verify.plan import Plan
 from opwalker.views.verify.trial import Outcome, Subject, Trial, answered
 from opwalker.views.verify.workers import outcomes
 from tests.views.verify.doubled import CONTRACT
@@ -75,3 +77,35 @@ def test_what_comes_too_late_is_not_run(tmp_path: Path) -> None:
     subject = Subject(str(tmp_path), "none", (), ())
     late = list(outcomes((subject,), [Trial(0, "float32", 1), Trial(1, "float32", 2)], 60, time.monotonic() - 1))
     assert [one.not_run for one in late] == [TOO_LATE, TOO_LATE]
+
+
+def test_the_deadline_of_a_contract_is_that_of_its_wrong_variants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel as it is has the time of the plan: a machine may be slow."""
+    contract = CONTRACT.replace("WRONG = {}", 'WRONG = {"TRIPLED": "it triples"}\nDEADLINE = 15.0')
+    (tmp_path / "double.py").write_text(contract, encoding="utf-8")
+    (tmp_path / "double_threads.cpp").touch()
+    asked: list[tuple[str, float]] = []
+
+    def outcomes(subjects, trials, deadline, until):
+        asked.append((subjects[0].libraries[0], deadline))
+        return iter([Outcome() for _ in trials])
+
+    def watched(program: Path, deadline: float) -> Outcome:
+        asked.append((str(program), deadline))
+        return Outcome()
+
+    monkeypatch.setattr(run, "outcomes", outcomes)
+    monkeypatch.setattr(run.threads, "watched", watched)
+    monkeypatch.setattr(
+        build, "build", lambda folder, wanted, *_: [build.Built(one, Path(one.label)) for one in wanted]
+    )
+    report = run.Verification(tmp_path, tmp_path, Plan("cpu", ("double",), deadline=60.0), lambda *_: None).run({})
+    assert report.wrong_variants == (WrongVariant("double", "TRIPLED", "it triples", False),)
+    assert asked == [
+        ("double", 60.0),
+        ("double-threads", 60.0),
+        ("double-TRIPLED-threads", 15.0),
+        ("double-TRIPLED", 15.0),
+    ]
