@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +12,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from opwalker.facts import clang_workers
 from opwalker.facts.workers_job import Limits
-from opwalker.model.clang import ClangEdge
+from opwalker.model.clang import ClangEdge, ClangUnit, UnitRequest
 from opwalker.model.walk import Span, Walk
 from opwalker.pipeline import Options, walk
 from opwalker.views.clang_reading import plain_instance
@@ -258,13 +261,20 @@ def test_a_header_that_is_missing_costs_what_depends_on_it_and_is_named(library:
     assert any("read without torch/library.h" in (edge.says or "") for edge in report.edges)
 
 
-def test_a_unit_that_takes_too_long_is_said_and_costs_its_edges(library: Write, tmp_path: Path) -> None:
-    slow = "template <int N> struct Deep { static constexpr int v = Deep<N - 1>::v + Deep<N - 2>::v; };\n"
-    deep = "".join(f"int a{i}[1000] = {{{', '.join(['__COUNTER__'] * 1000)}}};\n" for i in range(400))
-    files = changed(RING, "csrc/turn.cu", '#include "dispatch.h"\n', '#include "dispatch.h"\n' + slow + deep)
-    found = asked(library(files), tmp_path / "cache", "turn", limits=Limits(seconds=0.15))
-    unit = next(unit for unit in found.clang.units if unit.file == "csrc/turn.cu")
-    assert unit.unread == "not read within 0.15 seconds"
+def test_a_unit_that_takes_too_long_is_said_and_costs_its_edges(
+    library: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_unit = clang_workers.read_unit
+
+    def read(request: UnitRequest) -> ClangUnit:
+        if request.path == "csrc/turn.cu":
+            os.kill(os.getpid(), signal.SIGXCPU)  # what the system sends when the time is up
+        return read_unit(request)
+
+    monkeypatch.setattr(clang_workers, "read_unit", read)
+    found = asked(library(RING), tmp_path / "cache", "turn", limits=Limits(seconds=600))
+    unread = {unit.file: unit.unread for unit in found.clang.units}
+    assert unread == {"csrc/bindings.cpp": None, "csrc/turn.cu": "not read within 600 seconds"}
     assert edges(found)["turn → launch_turn"].status == "not confirmed"
     assert edges(found)["turn → launch_turn"].says == "no unit was read that has csrc/turn.cu"
 
