@@ -4,7 +4,7 @@ Comes in: a source (``vllm==0.30.0``) and one of its ops. Goes out: one line a f
 exit code 1 where a bound is broken. Every figure is that of a whole process. The yardstick of the index is what one
 thread of the bare tree-sitter CUDA parser needs for the same C++ and CUDA files in the same run. Edited are the files
 that the op itself goes through: the one that registers it, its host function's, and its first Python caller's; the
-latter also in ways that change what Python says of ops.
+latter also in ways that change what Python says of ops. Figures of single stages stand in ``tests.bench_stages``.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from opwalker.link.store import Store
 from opwalker.model.source import SourceRoot
 from opwalker.source.discover import discover
 from opwalker.source.opened import open_source
+from tests.bench_stages import stage_figures
 
 INDEX_PER_PARSER = 5.0
 INDEX_MEGABYTES = 400
@@ -172,6 +173,8 @@ def main() -> int:
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         bench.report("largest process of the index", peak, INDEX_MEGABYTES, "MB")
         store_figures(bench, open_source(str(tree)), Path(scratch) / "cache" / "facts")
+        (Path(scratch) / "stages").mkdir()
+        stage_figures(bench.report, asked.source, Path(scratch) / "stages")
         walk = ("walk", asked.op)
         bench.run(*walk)
         for form in ((), ("--json",)):
