@@ -11,7 +11,7 @@ import functools
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -36,8 +36,8 @@ STACK = 10_000
 #: Files too large to read that an answer names.
 _SAID = 3
 
-#: Stands for the contents of all files but Python's, of which those count that say how something is built.
-NATIVE = ("py_builds",)
+#: What says how something is built.
+BUILT = ("cmake", "toml", "py_builds")
 
 
 class Options(Struct, frozen=True):
@@ -124,6 +124,8 @@ class Session:
             self.say(f"{path} was not read: {problem.message}")
         self._states: dict[tuple[str, ...], str] = {}
         self._python_read = False
+        #: The files of C++ that the workbench has read so far.
+        self._read: set[str] = set()
         self.producers = registry.producers(registry.REGISTRY)
         self.source = SourceInfo(self.root.name, self.root.version, self.root.revision)
 
@@ -133,11 +135,14 @@ class Session:
         from opwalker.expand.workbench import Workbench
         from opwalker.link.fact_store import StoredFacts
         from opwalker.link.index import Index
+        from opwalker.link.traced import TracedFacts
         from opwalker.views.build_side import build_view
 
         builds = self.builds
         folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
-        index = Index(StoredFacts(self.store, self.producers["cpp"], self.text), tuple(folders))
+        facts = TracedFacts(StoredFacts(self.store, self.producers["cpp"], self.text))
+        self._read = facts.read
+        index = Index(facts, tuple(folders))
         return Workbench(
             index,
             build_view(builds, self._read_for(None), self._cuda.names)
@@ -164,7 +169,7 @@ class Session:
     def _read_for(self, cuda: AskedArchitectures | None) -> BuildFacts:
         """The build files for some architectures, or for all that they name."""
         question = f"builds:{cuda.listed} {cuda.toolkit} {cuda.assumed}" if cuda is not None else "builds"
-        return self.kept(question, BuildFacts, lambda: self._read_builds(cuda), ("cmake", "toml", "py_builds"))
+        return self.kept(question, BuildFacts, lambda: self._read_builds(cuda), BUILT)
 
     def _read_builds(self, cuda: AskedArchitectures | None) -> BuildFacts:
         from opwalker.facts.build_files import is_setup_script
@@ -223,18 +228,51 @@ class Session:
         return found
 
     def kept_native(self, question: str, kind: type[T], answer: Callable[[], T]) -> T:
-        """The answer to a question that Python has no say in, but for what it says of builds: it holds until another
-        file changes. Where Python texts have been read on the way, it is kept for the whole tree as it is."""
-        native, whole = self._key(question, self._state(NATIVE)), self._key(question, self._state(()))
-        found = self.recall(native, kind)
-        if found is None:
-            found = self.recall(whole, kind)
+        """The answer to a question that Python has no say in, but for what it says of builds: it holds until a file of
+        C++ changes that was read on the way, or a name comes or goes anywhere. Where Python texts have been read on the
+        way, it is kept for the whole tree as it is."""
+        from opwalker.link.traced import Trace
+
+        key, whole = self._key(question, "traced"), self._key(question, self._state(()))
+        trace = self.recall(key, Trace)
+        if trace is not None and self._traced(trace.paths) == trace.state:
+            found = self.recall(f"{key}|{trace.state}", kind)
+            if found is not None:
+                self._read.update(trace.paths)
+                return found
+        found = self.recall(whole, kind)
         if found is None:
             others, self._python_read = self._python_read, False
             found = answer()
-            self.keep(whole if self._python_read else native, found)
+            if self._python_read:
+                self.keep(whole, found)
+            else:
+                # Whatever the tools have read so far may have had its say.
+                paths = tuple(sorted(self._read))
+                trace = Trace(paths, self._traced(paths))
+                self.keep(key, trace)
+                self.keep(f"{key}|{trace.state}", found)
             self._python_read |= others
         return found
+
+    def _traced(self, paths: Sequence[str]) -> str:
+        """A digest of what some files of C++ say, of what the build files say, and of all names anywhere."""
+        state = hashlib.blake2b(f"{self._state(BUILT)}\n{self._names}\n".encode(), digest_size=16)
+        for path in paths:
+            digest = self._code.get(path) or self.store.digest_of(path)
+            state.update(f"{path}:{digest};".encode("utf-8", "surrogateescape"))
+        return state.hexdigest()
+
+    @functools.cached_property
+    def _names(self) -> str:
+        """A digest of the names that files of C++ hold, by file."""
+        rows = "\n".join(f"{path}:{digest}" for digest, path in sorted(self.store.names_of_kind("named")))
+        return hashlib.blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+    @functools.cached_property
+    def _code(self) -> dict[str, str]:
+        """Digests of C++ code: what stands behind the last word of it does not count."""
+        return {path: digest for digest, path in self.store.names_of_kind("code")}
 
     def _key(self, question: str, state: str) -> str:
         # The folder is part of the key as little as the time is: only what was read and what read it.
@@ -267,16 +305,11 @@ class Session:
             from opwalker.facts.build_files import is_setup_script
 
             state = hashlib.blake2b(digest_size=16)
-            all_but = "python" if languages is NATIVE else None
             named = {path for kind in languages for path in self.store.paths_with(kind)}
             if "py_builds" in languages:
                 named.update(path for path in self.known if is_setup_script(path))
-            # Of code, what stands behind its last word does not count.
-            code = {path: digest for digest, path in self.store.names_of_kind("code")} if all_but else {}
             rows = (
-                f"{path}:{code.get(path, row[3])};"
-                if row[2] in languages or path in named or (all_but and row[2] != all_but)
-                else path
+                f"{path}:{row[3]};" if row[2] in languages or path in named else path
                 for path, row in sorted(self.known.items())
             )
             state.update("\n".join(rows).encode("utf-8", "surrogateescape"))

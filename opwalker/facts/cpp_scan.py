@@ -70,8 +70,11 @@ def scan(source: SourceFile) -> CppFacts:
 
 
 def _code_digest(blanked: Blanked) -> str:
-    code = blanked.text[: len(blanked.code.rstrip())]
-    return hashlib.blake2b(code.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+    return _digest(blanked.text[: len(blanked.code.rstrip())])
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
 def names(facts: CppFacts) -> list[tuple[str, str]]:
@@ -103,6 +106,9 @@ def names(facts: CppFacts) -> list[tuple[str, str]]:
         out[(use.name, "invocation")] = None
     if facts.bindings:
         out[("", "bindings")] = None
+    # All that a lookup by name can see of the file.
+    seen = "\n".join(sorted(f"{kind}\0{name}" for name, kind in out))
+    out[(_digest(seen), "named")] = None
     out[(facts.code_digest, "code")] = None
     return list(out)
 
