@@ -45,4 +45,4 @@ class StoredFacts:
 
     def names_of_kind(self, kind: str) -> Iterable[str]:
         """All names of a kind."""
-        return {name for name, _ in self._store.names_of_kind(kind)}
+        return self._store.distinct_names(kind)

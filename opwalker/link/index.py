@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -51,7 +51,8 @@ class Index:
         self._closures: dict[str, frozenset[str]] = {}
         self._functions: dict[str, tuple[tuple[str, Function], ...]] = {}
         self._entries: dict[tuple[str, ...], list[tuple[str, object]]] = {}
-        self._kind_names: dict[str, frozenset[str]] = {}
+        self._kind_names: dict[str, set[str]] = {}
+        self._added_names: dict[str, set[str]] = {}
         self._made: dict[str, set[str]] = {}
         self._declared: dict[tuple[str, str], set[str]] = {}
         self._made_kinds: dict[str, set[str]] = {}
@@ -99,17 +100,22 @@ class Index:
                     )
         return replace(facts, **changed) if changed else facts
 
-    def _in_scope(self, path: str, item, macros: frozenset[str]):
+    def _in_scope(self, path: str, item, macros: Set[str]):
         if not any(part in macros for part in item.scope):
             return item
         names = ((self.scope_name(path, p, item.offset) or p) if p in macros else p for p in item.scope)
         return replace(item, scope=tuple(names))
 
-    def names_of_kind(self, kind: str) -> frozenset[str]:
+    def names_of_kind(self, kind: str) -> Set[str]:
         """All names of a kind, for a quick no."""
         if kind not in self._kind_names:
-            self._kind_names[kind] = frozenset(self.store.names_of_kind(kind))
+            self._kind_names[kind] = {*self.store.names_of_kind(kind), *self._added_names.get(kind, ())}
         return self._kind_names[kind]
+
+    def _add_name(self, kind: str, name: str) -> None:
+        self._added_names.setdefault(kind, set()).add(name)
+        if kind in self._kind_names:
+            self._kind_names[kind].add(name)
 
     def add_declarations(
         self,
@@ -138,7 +144,7 @@ class Index:
         names += [("variable", variable.name) for variable in variables]
         for kind, name in names:
             if name:
-                self._kind_names[kind] = self.names_of_kind(kind) | {name}
+                self._add_name(kind, name)
                 self._declared.setdefault((name, kind), set()).add(path)
         self._entries.clear()
 
@@ -155,7 +161,7 @@ class Index:
         self._facts[path] = replace(facts, functions=(*facts.functions, *functions))
         for function in functions:
             kind = "kernel" if "global" in function.flags else "function"
-            self._kind_names[kind] = self.names_of_kind(kind) | {function.name}
+            self._add_name(kind, function.name)
             self._made.setdefault(function.name, set()).add(path)
             self._made_kinds.setdefault(kind, set()).add(path)
             self._functions.pop(function.name, None)
@@ -250,6 +256,6 @@ class Index:
         return self._closures[path]
 
 
-def _holds_macro(template: str | None, macros: frozenset[str]) -> bool:
+def _holds_macro(template: str | None, macros: Set[str]) -> bool:
     """Whether a parameter in a template head is nothing but the name of a macro."""
     return bool(template) and any(part.strip() in macros for part in template.split(","))

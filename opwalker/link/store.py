@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from opwalker.errors import EnvironmentMissing, InternalError
-from opwalker.link import store_file
-from opwalker.link.store_rows import FactsRow, bound, drop_oldest, put_rows, sealed, text_of, tree_digest, unsealed
+from opwalker.link import store_file, store_rows
+from opwalker.link.store_rows import LIVE, FactsRow, bound, sealed, text_of, tree_digest, unsealed
 from opwalker.model.source import SourceRoot
 
 #: ``(size in bytes, mtime in ns, language, digest)`` of a file.
@@ -174,10 +174,10 @@ class Store:
             batch.append(row)
             size += len(row[3])
             if len(batch) >= _ROWS_AT_ONCE or size >= _BYTES_AT_ONCE:
-                self._write(partial(put_rows, rows=batch, replace=replace))
+                self._write(partial(store_rows.put_rows, rows=batch, replace=replace))
                 batch, size = [], 0
         if batch:
-            self._write(partial(put_rows, rows=batch, replace=replace))
+            self._write(partial(store_rows.put_rows, rows=batch, replace=replace))
 
     def facts(self, digest: str, kind: str, producer: str) -> bytes | None:
         """The blob of one file's facts, or None where they are not kept."""
@@ -267,11 +267,7 @@ class Store:
 
     def paths_with(self, name_kind: str) -> list[str]:
         """The files whose facts define any name of this kind, in order."""
-        sql = (
-            "SELECT DISTINCT files.path FROM has CROSS JOIN facts ON facts.id = has.fact"
-            f" CROSS JOIN files ON files.digest = facts.digest WHERE has.kind = ?{self._produced('facts')}"
-            " ORDER BY files.path"
-        )
+        sql = f"SELECT DISTINCT files.path {LIVE}{self._produced('facts')} ORDER BY files.path"
         return [text_of(row[0]) for row in self._query(sql, (name_kind, *self._producers))]
 
     def names_of_kind(self, name_kind: str, *, any_producer: bool = False) -> list[tuple[str, str]]:
@@ -279,18 +275,18 @@ class Store:
         produced, producers = ("", ()) if any_producer else (self._produced("facts"), self._producers)
         # Joined here and not in SQL: a kind may have 100,000 names, and this is three times as fast.
         paths: dict[int, list[str]] = {}
-        live = (
-            "SELECT has.fact, files.path FROM has CROSS JOIN facts ON facts.id = has.fact"
-            f" CROSS JOIN files ON files.digest = facts.digest WHERE has.kind = ?{produced}"
-        )
-        for fact, path in self._query(live, (name_kind, *producers)):
+        for fact, path in self._query(f"SELECT has.fact, files.path {LIVE}{produced}", (name_kind, *producers)):
             paths.setdefault(fact, []).append(text_of(path))
-        rows = self._query(
-            "SELECT name, fact FROM names WHERE kind = ? ORDER BY name, fact",
-            (name_kind,),
-        )
+        rows = self._query("SELECT name, fact FROM names WHERE kind = ? ORDER BY name, fact", (name_kind,))
         found = [(text_of(name), path) for name, fact in rows if fact in paths for path in paths[fact]]
         return list(dict.fromkeys(sorted(found)))
+
+    def distinct_names(self, name_kind: str) -> set[str]:
+        """Every name of this kind, whatever file it stands in."""
+        live = f"SELECT DISTINCT has.fact {LIVE}{self._produced('facts')}"
+        facts = {fact for (fact,) in self._query(live, (name_kind, *self._producers))}
+        rows = self._query("SELECT name, fact FROM names WHERE kind = ?", (name_kind,))
+        return {name if type(name) is str else text_of(name) for name, fact in rows if fact in facts}
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -317,7 +313,7 @@ class Store:
             # Counted only where what was counted last does not say that there is room.
             self._room = (self._room[0] - 1, self._room[1] - len(blob))
             if min(self._room) < 0:
-                self._room = drop_oldest(db, _MOST_RESULTS, _MOST_RESULT_BYTES)
+                self._room = store_rows.drop_oldest(db, _MOST_RESULTS, _MOST_RESULT_BYTES)
 
         self._write(work)
 

@@ -13,6 +13,12 @@ from collections.abc import Mapping, Sequence
 #: ``(digest, kind, producer, blob, ((name, kind of name), …))``.
 FactsRow = tuple[str, str, str, bytes, Sequence[tuple[str, str]]]
 
+#: The rest of a question for the facts in use that hold names of a kind: by kind, then the producers.
+LIVE = (
+    "FROM has CROSS JOIN facts ON facts.id = has.fact"
+    " CROSS JOIN files ON files.digest = facts.digest WHERE has.kind = ?"
+)
+
 #: SQLite takes at least this many values in one statement.
 _MOST_VALUES = 900
 

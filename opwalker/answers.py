@@ -1,0 +1,179 @@
+"""Answers kept in the store, each for as long as what it depends on stays the same.
+
+In: a question, and what works out its answer. Out: the answer, worked out now or by an earlier run. What an answer
+depends on is its key: the options, this program's own code, and the files that it was read from. Questions and their
+tools are ``opwalker.asking``'s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from opwalker.model.source import SourceRoot
+
+if TYPE_CHECKING:
+    from opwalker.link.store import Store
+
+T = TypeVar("T")
+
+#: What says how something is built.
+BUILT = ("cmake", "toml", "py_builds")
+
+
+class Options(Struct, frozen=True):
+    """What every command shares."""
+
+    source: str | None = None
+    build: str = "cuda"
+    defines: tuple[tuple[str, str | None], ...] = ()
+    archs: tuple[str, ...] = ()
+    jobs: int | None = None
+    cache: Path | None = None
+
+
+@functools.lru_cache(maxsize=1)
+def _program() -> str:
+    """A digest of this program's own files: answers of other code are not used again."""
+    from opwalker import resources
+
+    state = hashlib.blake2b(digest_size=8)
+    for folder in (Path(__file__).parent, resources.folder("grammars")):
+        for parent, folders, files in os.walk(folder):
+            folders.sort()
+            if parent.endswith("__pycache__"):
+                continue
+            for name in sorted(files):
+                if name.endswith((".py", ".lark", ".scm", ".h", ".md", ".j2")):
+                    found = os.stat(os.path.join(parent, name))
+                    state.update(f"{name}:{found.st_size}:{found.st_mtime_ns};".encode())
+    return state.hexdigest()
+
+
+class Answers:
+    """The answers about one source. Whoever derives from it gives what is declared here."""
+
+    options: Options
+    root: SourceRoot
+    store: Store
+    #: Every file of the source: ``path -> (size, mtime_ns, language, digest)``.
+    known: Mapping[str, tuple[int, int, str, str]]
+    #: The files of C++ that the tools have read so far, and whether they read any of Python.
+    _read: set[str]
+    _python_read: bool
+    _states: dict[tuple[str, ...], str]
+
+    def kept(
+        self,
+        question: str,
+        kind: type[T],
+        answer: Callable[[], T],
+        languages: tuple[str, ...] = (),
+        *,
+        state: str | None = None,
+    ) -> T:
+        """The answer to a question, from the store when nothing that it depends on has changed: files in ``languages``
+        (or with a name of that kind, and which files there are), or every file; or what ``state`` stands for."""
+        key = self._key(question, state or self._state(languages))
+        found = self.recall(key, kind)
+        if found is None:
+            found = answer()
+            self.keep(key, found)
+        return found
+
+    def kept_native(self, question: str, kind: type[T], answer: Callable[[], T]) -> T:
+        """The answer to a question that Python has no say in, but for what it says of builds: it holds until a file of
+        C++ changes that was read on the way, or a name comes or goes anywhere. Where Python texts have been read on the
+        way, it is kept for the whole tree as it is."""
+        from opwalker.link.traced import Trace
+
+        key, whole = self._key(question, "traced"), self._key(question, self._state(()))
+        trace = self.recall(key, Trace)
+        if trace is not None and self._traced(trace.paths) == trace.state:
+            found = self.recall(f"{key}|{trace.state}", kind)
+            if found is not None:
+                self._read.update(trace.paths)
+                return found
+        found = self.recall(whole, kind)
+        if found is None:
+            others, self._python_read = self._python_read, False
+            found = answer()
+            if self._python_read:
+                self.keep(whole, found)
+            else:
+                # Whatever the tools have read so far may have had its say.
+                paths = tuple(sorted(self._read))
+                trace = Trace(paths, self._traced(paths))
+                self.keep(key, trace)
+                self.keep(f"{key}|{trace.state}", found)
+            self._python_read |= others
+        return found
+
+    def _traced(self, paths: Sequence[str]) -> str:
+        """A digest of what some files of C++ say, of what the build files say, and of all names anywhere."""
+        state = hashlib.blake2b(f"{self._state(BUILT)}\n{self._names}\n".encode(), digest_size=16)
+        for path in paths:
+            digest = self._code.get(path) or self.store.digest_of(path)
+            state.update(f"{path}:{digest};".encode("utf-8", "surrogateescape"))
+        return state.hexdigest()
+
+    @functools.cached_property
+    def _names(self) -> str:
+        """A digest of the names that files of C++ hold, by file."""
+        rows = "\n".join(f"{path}:{digest}" for digest, path in sorted(self.store.names_of_kind("named")))
+        return hashlib.blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+    @functools.cached_property
+    def _code(self) -> dict[str, str]:
+        """Digests of C++ code: what stands behind the last word of it does not count."""
+        return {path: digest for digest, path in self.store.names_of_kind("code")}
+
+    def _key(self, question: str, state: str) -> str:
+        # The folder is part of the key as little as the time is: only what was read and what read it.
+        about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
+        return f"{question}|{about}|{state}"
+
+    def recall(self, key: str, kind: type[T]) -> T | None:
+        """What this program's code has kept under a key, which says all that the answer depends on; or None."""
+        blob = self.store.result(f"{key}|{_program()}")
+        if blob is not None:
+            with contextlib.suppress(msgspec.MsgspecError):
+                return msgspec.msgpack.decode(blob, type=kind)
+        return None
+
+    def keep(self, key: str, answer: object) -> None:
+        """Keep an answer under a key."""
+        self.store.put_result(f"{key}|{_program()}", msgspec.msgpack.encode(answer))
+
+    def about(self) -> str:
+        """What every answer depends on besides the files: the options, and this program's code."""
+        # The folder is part of the key as little as the time is: only what was read and what read it.
+        options = self.options
+        return repr((options.build, options.defines, options.archs, self.root.name, self.root.version, _program()))
+
+    def _state(self, languages: tuple[str, ...]) -> str:
+        """A digest of the contents that an answer depends on."""
+        if not languages:
+            return self.store.tree_digest()
+        if languages not in self._states:
+            from opwalker.facts.build_files import is_setup_script
+
+            state = hashlib.blake2b(digest_size=16)
+            named = {path for kind in languages for path in self.store.paths_with(kind)}
+            if "py_builds" in languages:
+                named.update(path for path in self.known if is_setup_script(path))
+            rows = (
+                f"{path}:{row[3]};" if row[2] in languages or path in named else path
+                for path, row in sorted(self.known.items())
+            )
+            state.update("\n".join(rows).encode("utf-8", "surrogateescape"))
+            self._states[languages] = state.hexdigest()
+        return self._states[languages]
