@@ -158,7 +158,7 @@ def test_calls_and_what_is_no_call(use: str, under: tuple[str, ...]) -> None:
 def test_the_note_tells_of_early_returns_and_of_what_stands_behind_them() -> None:
     note = note_of(walk_of(WALKED, "ns::f"), "cuda")
     told = section(note, "checks")
-    assert told[: told.index("On the way, `by_parts`, entered where `mode` is `\"parts\"`:")] == [
+    assert told[: told.index('On the way, `by_parts`, entered where `mode` is `"parts"`:')] == [
         'Returns early where `mode` is `"parts"`: nothing that stands behind it is done then.',
         "Returns early where `rounded(n)` is 0: nothing that stands behind it is done then.",
         'Only where `mode` is not `"parts"` (it has returned otherwise):',
@@ -197,7 +197,7 @@ def test_a_dispatch_says_where_it_is_used_and_what_the_function_it_tests_gives()
     assert told[0] == (
         "The macro `BY_KIND` on `name` binds `T` to `float` or `uint8_t`, where the number of elements of `x` is not 0."
     )
-    assert "  It raises unless `kind_of(name)` is `kPlain` or `kSmall`: `\"no kind\"`." in told
+    assert '  It raises unless `kind_of(name)` is `kPlain` or `kSmall`: `"no kind"`.' in told
     helper = [one.strip() for one in section(note, "checks")]
-    assert "Gives `Kind::kPlain` where `name` is `\"auto\"` or `\"plain\"`." in helper
-    assert "Gives `Kind::kSmall` where `name` is `\"small\"`." in helper
+    assert 'Gives `Kind::kPlain` where `name` is `"auto"` or `"plain"`.' in helper
+    assert 'Gives `Kind::kSmall` where `name` is `"small"`.' in helper

@@ -188,9 +188,7 @@ class Verification:
             results.append(VerifyResult(contract.op, f"{_OPCHECK}, in part", "not_run", (outcome.left_out,)))
         return results
 
-    def _outcomes(
-        self, subject: Subject, trials: Sequence[Trial], deadline: float
-    ) -> Iterator[tuple[Trial, Outcome]]:
+    def _outcomes(self, subject: Subject, trials: Sequence[Trial], deadline: float) -> Iterator[tuple[Trial, Outcome]]:
         """Each trial with its outcome, as it comes."""
         yield from zip(trials, outcomes((subject,), trials, deadline, self._until), strict=False)
 
