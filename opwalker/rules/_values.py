@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from opwalker.model.statements import Routine, Statement
+from opwalker.model.statements import CallText, Routine, Statement
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, walk
 
 _WORD = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?:(?:\.|->)[A-Za-z_]\w*(?:\((?:[^()]|\([^()]*\))*\))?)*")
@@ -23,6 +23,9 @@ _NO_VALUE = frozenset(
 _MADE = re.compile(r"=?\s*(?:[\w:]+::)?(?:empty|zeros|ones|full|rand|randn)\s*\(\s*\{([^{}]*)\}")
 _SIZE = re.compile(r"\w+(?:\.|->)size\((-?\d+)\)")
 _CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE|REQUIRE|assert|Check|Assert|Require|Enforce)\w*\Z")
+#: A check whose name says how its two arguments compare.
+_COMPARES = re.compile(r"_(EQ|NE|LT|LE|GT|GE)\Z")
+_SIGNS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*|k[A-Z]\w*")
 _LEAVES = frozenset(("return", "throw", "break", "continue"))
 _DEEPEST = 8
@@ -97,7 +100,7 @@ def checks_before(
     for one in before:
         for call in one.calls:
             if _CHECK.match(call.simple) and call.receiver is None and call.arguments:
-                yield call.arguments[0], True, call.line
+                yield checked(call), True, call.line
         if one.kind == "if" and one.body and leaves(one.body) and not one.orelse:
             yield one.text, False, one.line
         if one.kind == "if" and any(call for held in one.body for call in held.calls if _CHECK.match(call.simple)):
@@ -105,6 +108,14 @@ def checks_before(
     for one, inside in zip(around, (*around[1:], statement), strict=False):
         if one.kind in ("if", "while", "for"):
             yield one.text, not any(inside is other for other in one.orelse), one.line
+
+
+def checked(call: CallText) -> str:
+    """The condition that a check asks for: its first argument, or how the two of ``CHECK_EQ(a, b)`` compare."""
+    compares = _COMPARES.search(call.simple)
+    if compares is None or len(call.arguments) < 2:
+        return call.arguments[0]
+    return f"({call.arguments[0]}) {_SIGNS[compares[1]]} ({call.arguments[1]})"
 
 
 def limits(condition: str, holds: bool, terms: set[str]) -> Iterator[str]:

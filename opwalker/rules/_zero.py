@@ -16,6 +16,14 @@ from opwalker.rules._values import size_made, terms_of
 _CONSTANT = re.compile(r"(?:\w+::)*(?:[A-Z][A-Z0-9_]+|k[A-Z]\w*)\Z")
 _QUOTIENT = re.compile(r"(?i)(?:\w+::)*(?:ceil_?div|cdiv|div_?up|div_?ceil|divide\w*|ceil_?divide|round_?up_?div)\Z")
 _COUNTS = re.compile(r"\w+(?:\.|->)numel\(\)")
+#: How many there are of what a kernel works on, by the name of the variable, and by how such a one is made.
+_ITEMS = re.compile(r"(?i)(?:n|num|total)_?(?:el|elem|item)\w*\Z|nnz\Z|numel\Z")
+_COUNTED = re.compile(r"(?i)(?:n|num|total)_[a-z]\w*\Z")
+_OF_ALL = re.compile(r"\w+(?:\.|->)(?:numel\(\)|size\(0\))\Z")
+#: Sizes that a model has, and not its load: they are not 0.
+FIXED = re.compile(
+    r"(?i)weight|expert|head|vocab|hidden|layer|scale|zero|dim\Z|width|col(?:umn)?s?\Z|channel|feature|\A[kndh]\Z"
+)
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _DEEPEST = 8
 
@@ -83,13 +91,13 @@ class _Zero:
             return self._compared(expr.text, *expr.parts)
         if expr.kind == "call" and expr.parts and re.search(r"(?i)empty", expr.parts[0].text):
             return True if self._about(expr) else None
-        value = self._value(expr)
+        value = 0 if self._counts(expr) else self._value(expr)
         return None if value is None else value != 0
 
     def _compared(self, operator: str, left: Expr, right: Expr) -> bool | None:
         one, other = self._value(left), self._value(right)
-        if one is None and other == 0 and _COUNTS.fullmatch(re.sub(r"\s", "", print_expression(left))):
-            one = 0  # an empty tensor of any name is dealt with: the extents of the others go with it
+        if one is None and other == 0 and self._counts(left):
+            one = 0
         if one is not None and other is not None:
             return {
                 "==": one == other, "!=": one != other, "<": one < other, ">": one > other, "<=": one <= other,
@@ -104,6 +112,18 @@ class _Zero:
         if _CONSTANT.match(print_expression(right)):
             return operator in ("<", "<=", "!=")
         return None
+
+    def _counts(self, expr: Expr) -> bool:
+        """Whether an expression counts what there is to do. Where there is nothing of any name, that is dealt with:
+        the extents of the others go with it."""
+        text = re.sub(r"\s", "", print_expression(expr))
+        if _COUNTS.fullmatch(text) or _ITEMS.match(text):
+            return True
+        made = parse_expression(self._known.get(text, "").strip().removeprefix("=").strip())
+        while made.kind in ("cast", "braces") and made.parts:
+            made = made.parts[-1]
+        of_all = _OF_ALL.match(re.sub(r"\s", "", print_expression(made)))
+        return of_all is not None and _COUNTED.match(text) is not None and not FIXED.search(text)
 
     def _value(self, expr: Expr) -> int | None:
         if expr.kind == "number":

@@ -79,19 +79,18 @@ void outer(torch::Tensor& x, cudaStream_t stream) {
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from opwalker.model.check import CallSite, CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._launches import Point, Site, locals_of, locals_of_point, points, sites
 from opwalker.rules._values import checks_before, extents, number_of, terms_of
-from opwalker.rules._zero import excludes_zero, zero_with
+from opwalker.rules._zero import FIXED, excludes_zero, zero_with
 
 _SIZED = re.compile(r"(?:\.|->)(?:size|numel)\(")
 _LOAD = re.compile(r"(?i)token|row|batch|seq|\bm\Z|num_?el")
-_FIXED = re.compile(
-    r"(?i)weight|expert|head|vocab|hidden|layer|scale|zero|dim\Z|width|col(?:umn)?s?\Z|channel|feature|\A[kndh]\Z"
-)
+#: How many axes a tensor has, as a check asks for it.
+_RANK = re.compile(r"(?P<tensor>\w+(?:\.|->))n?dim(?:ension)?\(\)\s*\)?\s*(?P<sign>[=!]=)\s*\(?\s*(?P<rank>\d)\b")
 _DEEPEST = 4
 
 
@@ -154,13 +153,14 @@ def _unchecked(
     tree: CheckedTree, routine: Routine, point: Point | Site, terms: set[str], known: Mapping[str, str], depth: int
 ) -> tuple[Related, ...] | None:
     """The calls by which a size comes in that nobody checks; none where it is taken here, None where there is none."""
-    checks = checks_before(point.before, point.around, point.statement)
+    checks = list(checks_before(point.before, point.around, point.statement))
     if any(excludes_zero(text, holds, terms, known) for text, holds, _ in checks):
         return None
     if any(_raised(one, terms, known) for one in point.before):
         return None
     sizes = {one for one in terms if _SIZED.search(one)}
-    growing = {one for one in sizes if _grows(one, terms, known)}
+    last = {axis for text, holds, _ in checks for axis in _last_axes(text, holds)}
+    growing = {one for one in sizes if _grows(one, terms, known, last)}
     terms = terms - (sizes - growing)
     own = {one.name for one in routine.parameters} & {re.split(r"\.|->", one)[0] for one in terms}
     sites_above = tree.callers(routine) if own and depth < _DEEPEST else ()
@@ -174,13 +174,20 @@ def _unchecked(
     return () if growing and not sites_above else None
 
 
-def _grows(size: str, terms: set[str], known: Mapping[str, str]) -> bool:
+def _last_axes(condition: str, holds: bool) -> Iterator[str]:
+    """The last axes of the tensors whose rank a condition tells: ``x.dim() == 2`` → ``x.size(1)``."""
+    for found in _RANK.finditer(condition):
+        if (found["sign"] == "==") is holds and int(found["rank"]):
+            yield f"{found['tensor']}size({int(found['rank']) - 1})"
+
+
+def _grows(size: str, terms: set[str], known: Mapping[str, str], last: Collection[str]) -> bool:
     """Whether a size comes with the load. Weights are never empty, nor is the last axis of a tensor; a variable that
     is made of the size alone may say so (``num_heads``), or the opposite."""
     called = [one for one in terms if {held for held in zero_with(one, known) if _SIZED.search(held)} == {size}]
-    if any(_FIXED.search(one) for one in (size, *called)):
+    if any(FIXED.search(one) for one in (size, *called)):
         return False
-    return "size(-1)" not in size or any(_LOAD.search(one) for one in called)
+    return not ("size(-1)" in size or size in last) or any(_LOAD.search(one) for one in called)
 
 
 def _raised(one: Statement, terms: set[str], known: Mapping[str, str]) -> bool:
