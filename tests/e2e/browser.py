@@ -15,6 +15,16 @@ from tests.not_run import NotRun
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
+#: Seconds after which something hangs, on however slow a machine.
+_WHATEVER_IT_TAKES = 600
+
+
+def new_page(opened: Any, **settings: Any) -> Any:
+    """A page of its own in the browser; nothing on it is given up because the machine is slow."""
+    context = opened.new_context(**settings)
+    context.set_default_timeout(_WHATEVER_IT_TAKES * 1000)
+    return context.new_page()
+
 
 @contextmanager
 def browser() -> Iterator[Any]:
@@ -25,7 +35,8 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        patience = _WHATEVER_IT_TAKES * 1000
+        opened = driver.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=patience)
         try:
             yield opened
         finally:
@@ -36,8 +47,9 @@ def mermaid_script(folder: Path) -> str:
     """mermaid, as npm publishes it; NotRun without npm or network."""
     if shutil.which("npm") is None:
         raise NotRun("npm is not installed: mermaid's own parser cannot be fetched")
+    command = ["npm", "pack", "--silent", "mermaid@11"]
     packed = subprocess.run(
-        ["npm", "pack", "--silent", "mermaid@11"], cwd=folder, capture_output=True, text=True, timeout=240, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=_WHATEVER_IT_TAKES, check=False
     )
     if packed.returncode:
         raise NotRun(f"mermaid could not be fetched: {packed.stderr.strip().splitlines()[-1:]}")

@@ -12,7 +12,7 @@ import pytest
 
 from opwalker.serve.cli import main
 from opwalker.serve.site.server import make_server
-from tests.e2e.browser import browser, mermaid_script
+from tests.e2e.browser import browser, mermaid_script, new_page
 
 PAGEKIT = Path(__file__).resolve().parents[2] / "fixtures" / "libraries" / "pagekit"
 
@@ -34,7 +34,7 @@ class Reader:
     """One reader with a page of their own: what the console said, and what was asked of other machines."""
 
     def __init__(self, chromium: Any, **settings: Any) -> None:
-        self.page = chromium.new_context(**settings).new_page()
+        self.page = new_page(chromium, **settings)
         self.trouble: list[str] = []
         self.page.on("console", lambda said: self.trouble.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
@@ -176,7 +176,7 @@ def test_the_keyboard_reaches_the_walk_first(chromium: Any, site: Path) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the walk"
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    page.wait_for_function("document.activeElement.id === 'main'")
 
 
 def test_served_pages_are_the_same(chromium: Any, site: Path) -> None:
@@ -222,7 +222,7 @@ def test_diagrams_are_read_by_mermaid_itself(chromium: Any, tmp_path: Path, cach
     folder = tmp_path / "notes"
     assert main(["notes", "--all", "-o", str(folder), "--source", str(PAGEKIT), "--cache", str(cache)]) == 0
     script = mermaid_script(tmp_path)
-    page = chromium.new_page()
+    page = new_page(chromium)
     page.set_content("<html></html>")
     page.add_script_tag(content=script)
     fence = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
