@@ -21,14 +21,11 @@ import msgspec
 from opwalker.facts import clang_library
 from opwalker.facts.clang_unit import read_unit
 from opwalker.facts.workers import ended, processors, starting
-from opwalker.facts.workers_job import Limits, settle
+from opwalker.facts.workers_job import BUSY, Limits, settle
 from opwalker.model.clang import ClangUnit, UnitRequest
 
 #: Bounds of one unit, in seconds of computing: all of torch's headers take 12 of them, and 1.3 GB.
 LIMITS = Limits(seconds=120.0, memory=6 << 30)
-
-#: On a busy machine computing takes longer by the clock; this many times longer is waited for.
-_BUSY = 4
 
 try:
     import resource
@@ -64,7 +61,7 @@ def read_units(
                 # An interrupt comes before or after: what has started is known, and ended below.
                 with starting():
                     connection, process = _start(requests[number], limits)
-                    running[connection] = (number, process, time.monotonic() + _BUSY * limits.seconds)
+                    running[connection] = (number, process, time.monotonic() + BUSY * limits.seconds)
             for connection in wait(list(running), timeout=0.1):
                 number, process, _ = running[connection]
                 done[number] = _received(requests[number], limits, connection, process)

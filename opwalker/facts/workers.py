@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from opwalker.errors import InternalError
 from opwalker.facts.workers_job import (
+    BUSY,
     IDLE,
     MARK,
     OUT_OF_MEMORY,
@@ -294,13 +295,15 @@ class _Pool:
         self._looked = now
         for worker in list(self.workers):
             worker.look(passed)
-            if worker.at != IDLE and worker.seconds > self.job.limits.seconds:
+            if worker.at != IDLE and worker.seconds > BUSY * self.job.limits.seconds:
                 yield from self._lost(worker, _timeout(self.job))
 
     def _lost(self, worker: _Worker, problem: Problem | None) -> Iterator[Extracted]:
         """Replace a worker. ``problem`` is None for one that died: then its file gets a second chance, alone."""
         worker.look(0.0)
         status = worker.end()
+        if status == -getattr(signal, "SIGPROF", 0):
+            problem = _timeout(self.job)
         self.workers.remove(worker)
         left = [number for batch in worker.batches for number in batch]
         culprit = worker.at

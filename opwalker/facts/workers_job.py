@@ -44,13 +44,19 @@ _TICK_NS = 20_000_000
 #: Exit status of a worker that ran out of memory.
 OUT_OF_MEMORY = 77
 
+#: How many times longer than it computes a file may take by the clock.
+BUSY = 4
+
 #: What a worker writes before each file is the file's number in the list of tasks; this means "no file".
 IDLE = 0xFFFFFFFF
 MARK = struct.Struct("<I")
 
 
 class Limits(Struct, frozen=True):
-    """Bounds of one file: wall ``seconds``, ``memory`` in bytes beyond a worker's first, and size in ``file_bytes``."""
+    """Bounds of one file: ``seconds`` of computing, bytes of ``memory`` beyond a worker's first, and ``file_bytes``.
+
+    By the clock a worker has ``BUSY`` times as long: on a busy machine that is what computing may take.
+    """
 
     seconds: float = 20.0
     memory: int = 2 << 30
@@ -244,6 +250,7 @@ def _answer(numbers: Sequence[int], marks: int, job: Job, tasks: Sequence[FileEn
     done: list[Wire] = []
     for number in numbers:
         os.write(marks, MARK.pack(number))
+        bound_computing(job.limits.seconds)
         try:
             found = job.extract(*job.read(tasks[number]), tasks[number])
         except MemoryError:
@@ -252,12 +259,21 @@ def _answer(numbers: Sequence[int], marks: int, job: Job, tasks: Sequence[FileEn
             return encode(str(error))
         made = tuple((row.kind, row.blob, row.names) for row in found.made)
         done.append((number, found.digest, found.passing, made))
+    bound_computing(0)
     return encode(done)
+
+
+def bound_computing(seconds: float) -> None:
+    """From now on this process may compute for that long, 0 for any time: then ``SIGPROF`` ends it."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def settle(limits: Limits) -> None:
     """Make this process one that may die: quiet, bounded, and the first to go when the machine runs out of memory."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGPROF"):
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
     with contextlib.suppress(OSError), open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 2)
     # What is here already stays; what an extractor makes is collected between batches.

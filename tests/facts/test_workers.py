@@ -58,6 +58,9 @@ def words(source: SourceFile) -> FakeFacts:
         # As a long call into C would: nothing of Python runs, so no signal is answered.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
         hold(source)
+    elif do == "compute":
+        while True:
+            pass
     elif do == "eat":
         held = [bytearray(8 << 20) for _ in range(1000)]
         assert held
@@ -197,6 +200,7 @@ def only_hanging_takes_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("die", "worker-died", "SIGKILL"),
         ("exit", "worker-died", "status 3"),
+        ("compute", "timeout", "0.5 seconds"),
         ("hang", "timeout", "0.5 seconds"),
         ("stubborn", "timeout", "0.5 seconds"),
         ("eat", "memory", "160 MiB"),
