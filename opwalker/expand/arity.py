@@ -11,16 +11,19 @@ from opwalker.model.cpp import Function, Parameter
 
 def is_pack(parameter: Parameter) -> bool:
     """Whether a function parameter takes any number of arguments."""
-    return parameter.type.rstrip(" &").endswith("...") or "..." in parameter.name
+    kind = parameter.type
+    return ("..." in kind and kind.rstrip(" &").endswith("...")) or "..." in parameter.name
 
 
 def accepts(function: Function, count: int) -> bool:
     """Whether a function can be called with ``count`` arguments."""
-    parameters = function.parameters
-    if any(is_pack(p) for p in parameters):
-        return count >= sum(1 for p in parameters if not is_pack(p) and p.default is None)
-    required = sum(1 for p in parameters if p.default is None)
-    return required <= count <= len(parameters)
+    required, packs = 0, False
+    for parameter in function.parameters:
+        if is_pack(parameter):
+            packs = True
+        elif parameter.default is None:
+            required += 1
+    return required <= count and (packs or count <= len(function.parameters))
 
 
 class Arity:

@@ -60,7 +60,7 @@ class ClassReading:
                 memo[key] = unknown
         held = memo[key]
         if isinstance(held, Unknown):
-            raise held
+            raise held.with_traceback(None)  # or each time adds where it went, and keeps that alive
         return held
 
     def _try_member(self, owner: TypeTerm, member: str) -> Term | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from opwalker.expand.deduction import as_type, deduce
+from opwalker.expand.environment_sight import Sight
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.resolve import strip_arguments, visible
 from opwalker.expand.scalar_types import enumerator_value
@@ -26,7 +27,7 @@ _DECORATION = re.compile(r"\b(?:constexpr|const|static|inline|consteval|constini
 _CONSTANT = re.compile(r"\bconst(?:expr|eval|init)?\b")
 
 
-class NameLookup:
+class NameLookup(Sight):
     """Names looked up: locals, parameters of lambdas and templates, then the class and namespaces around."""
 
     def name(self, text: str) -> Term:
@@ -258,53 +259,6 @@ class NameLookup:
                 places = f"{path}:{entry.line} and {other_path}:{other.line}"
                 raise Unknown(f"`{entry.name}` is declared in two ways ({places})")
 
-    def _seen(self, entries):
-        """Entries of files that the translation unit reads, in conditions that may hold; nearest scope first."""
-        closure = self.tools.index.closure(self.context.root)
-        out = []
-        for path, entry in entries:
-            if path not in closure and path != self.context.path:
-                continue
-            facts = self.tools.index.facts(path)
-            terms = facts.conditions[entry.condition]
-            if terms and self.tools.resolver.holds(path, terms, entry.offset) is False:
-                continue
-            out.append((path, entry))
-        if len({path for path, _ in out}) > 1:
-            # Of two headers that stand in for one another, the build reads one.
-            read = self.tools.resolver.read_by(self.context.root)
-            out = [item for item in out if item[0] in read or item[0] == self.context.path] or out
-        return sorted(out, key=lambda item: -len(item[1].scope))
-
-    def _in_reach(self, scope: tuple[str, ...], from_scope: tuple[str, ...]) -> bool:
-        seen = visible(scope)
-        if seen == from_scope[: len(seen)]:
-            return True
-        outer = self._outer(scope)
-        if outer == self._outer(from_scope)[: len(outer)]:
-            return True
-        return any(used in (seen, outer) for used in self.tools.resolver.used_namespaces(self.context))
-
-    def _outer(self, scope: tuple[str, ...]) -> tuple[str, ...]:
-        return self.tools.resolver.outer(scope, self.context)
-
-    def _ends_with(self, scope: tuple[str, ...], wanted: tuple[str, ...], outer: tuple[str, ...]) -> bool:
-        """Whether qualifiers can mean a scope, as they are written or without the inline namespaces (``outer``)."""
-        return visible(scope)[-len(wanted) :] == wanted or (bool(outer) and self._outer(scope)[-len(outer) :] == outer)
-
-    def _meant(self, entries, wanted: tuple[str, ...]):
-        """Of entries of one simple name, those that qualifiers mean; without any, those in reach if there are any."""
-        found = self._seen(entries)
-        if wanted:
-            outer = self._outer(wanted)
-            return [item for item in found if self._ends_with(item[1].scope, wanted, outer)]
-        scopes = visible(self.context.scope)
-        near = [item for item in found if self._in_reach(item[1].scope, scopes)]
-        if not near:
-            return found
-        inner = max(len(visible(item[1].scope)) for item in near)
-        return [item for item in near if len(visible(item[1].scope)) == inner]
-
     def _scope_of(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """Qualifiers with a namespace alias in front resolved."""
         if not parts:
@@ -318,7 +272,7 @@ class NameLookup:
         found: dict[str, ConstTerm] = {}
         for path in self.tools.index.paths_of(name, ("enumerator",)):
             facts = self.tools.index.facts(path)
-            for _, enum in self._seen((path, e) for e in facts.enums if any(m == name for m, _ in e.members)):
+            for _, enum in self._read_here((path, e) for e in facts.enums if any(m == name for m, _ in e.members)):
                 full = "::".join((*enum.scope, enum.name))
                 if (
                     qualifiers

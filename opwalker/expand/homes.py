@@ -102,12 +102,10 @@ class Homes:
         """The definitions of a member function in a class or its bases."""
         out: list[Candidate] = []
         for place in self._lineage(environment, owner):
-            for path, function in self._tools.index.functions(name):
-                if not function.body_end or "deleted" in function.flags or "global" in function.flags:
+            for path, function in self._near(name, place):
+                if self._outer(path, function, place) is None or (count is not None and not accepts(function, count)):
                     continue
-                if count is not None and not accepts(function, count):
-                    continue
-                if self._outer(path, function, place) is not None and self._tools.resolver.is_read(path, function):
+                if self._tools.resolver.is_read(path, function):
                     out.append(Candidate(path, function))
             if out:
                 break
@@ -127,14 +125,30 @@ class Homes:
 
     def named(self, name: str) -> list[Candidate]:
         """The functions with a body that stand in a class of a name."""
-        out: list[Candidate] = []
-        for path in sorted(self._tools.index.paths):
-            facts = self._tools.index.facts(path)
-            for function in facts.functions if facts else ():
-                usable = function.body_end and "global" not in function.flags and "deleted" not in function.flags
-                if usable and function.scope[-1:] == (name,) and self._tools.resolver.is_read(path, function):
-                    out.append(Candidate(path, function))
-        return out
+        key = "standing", self._tools.index.changes
+        held = self._tools.memo.get(key)
+        if held is None:
+            held = self._tools.memo[key] = {}
+            for path in sorted(self._tools.index.paths):
+                facts = self._tools.index.facts(path)
+                for function in facts.functions if facts else ():
+                    if function.scope and _is_usable(function):
+                        held.setdefault(function.scope[-1], []).append(Candidate(path, function))
+        return [c for c in held.get(name, ()) if self._tools.resolver.is_read(c.path, c.function)]
+
+    def _near(self, name: str, place: Place) -> list[tuple[str, Function]]:
+        """The definitions of a name that may stand in the class at a place, or be written outside for it: a cheap no
+        for most, since there may be thousands (``operator()``)."""
+        key = "near", name, self._tools.index.changes
+        held = self._tools.memo.get(key)
+        if held is None:
+            held = self._tools.memo[key] = {}
+            for number, (path, function) in enumerate(self._tools.index.functions(name)):
+                if _is_usable(function):
+                    for group in (("in", path), ("of", function.scope[-1:])):
+                        held.setdefault(group, {})[number] = path, function
+        found = {**held.get(("in", place.path), {}), **held.get(("of", (place.made.name,)), {})}
+        return [found[number] for number in sorted(found)]
 
     def _lineage(self, environment: Environment, owner: str) -> list[Place]:
         """A class and its bases, nearest first, as far as they are known."""
@@ -268,6 +282,10 @@ class Homes:
             if name in place.bound:
                 bound[other] = place.bound[name]
         return bound
+
+
+def _is_usable(function: Function) -> bool:
+    return bool(function.body_end) and "global" not in function.flags and "deleted" not in function.flags
 
 
 def _alike(listed: list[str], wanted: list[str], place: Place, function: Function) -> bool:

@@ -83,8 +83,6 @@ class Follower:
         self._bodies = bodies
         self._types = TypeReader(index)
         self._leading = leading or Leading(index, bodies.files)
-        #: Names that an object's type can have: classes, and aliases of them.
-        self._types_named = index.names_of_kind("class") | index.names_of_kind("alias")
         self._instances = InstanceReader(tools, bodies, judge)
         self._kernels = KernelFinder(index, resolver, bodies, self._instances)
         self._variants: dict[tuple[str, int], int] = {}
@@ -160,7 +158,7 @@ class Follower:
             self._call(frame, body, call, depth)
         for fit, doubt, offset in self._instances.mentioned(body, frame):
             self._mention(frame, body, fit, doubt, offset, depth)
-        for call in constructions(body, self._types_named):
+        for call in constructions(body, self._index.type_names):
             self._construct(frame, body, call, call.name, depth)
         for path, line, reason in self._bodies.unread_includes(body):
             self._found.gap(Gap("include", Span(path, line, line), reason))

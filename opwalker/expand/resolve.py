@@ -75,7 +75,7 @@ def strip_arguments(text: str) -> str:
 
 def visible(scope: tuple[str, ...]) -> tuple[str, ...]:
     """A scope as names see it: anonymous namespaces are not part of it."""
-    return tuple(part for part in scope if part != _ANONYMOUS)
+    return tuple([part for part in scope if part != _ANONYMOUS]) if _ANONYMOUS in scope else scope
 
 
 class Resolver:
@@ -103,6 +103,8 @@ class Resolver:
         self._directives: dict[str, tuple[tuple[str, ...], ...]] = {}
         self._read_by: dict[str, frozenset[str]] = {}
         self._inlined: dict[str, frozenset[tuple[str, ...]]] = {}
+        self._outers: dict[tuple[tuple[str, ...], str], tuple[str, ...]] = {}
+        self._methods: dict[tuple, Resolution] = {}
 
     def is_read(self, path: str, function: Function, root: str | None = None) -> bool:
         """Whether the configured build can read a definition at all, in the unit that begins at ``root`` if given."""
@@ -209,32 +211,40 @@ class Resolver:
 
     def method(self, name: str, class_name: str | None, context: Context, arguments: int | None = None) -> Resolution:
         """Definitions of a member function: the class's own, or of its bases; of a virtual one, every override."""
-        simple = strip_arguments(name).split("::")[-1]
-        everything = [
-            Candidate(path, f)
-            for path, f in self._index.functions(simple)
-            if f.body_end
-            and f.scope
-            and "global" not in f.flags
-            and (arguments is None or self._arity.takes(f, arguments))
-            and self.is_read(path, f, context.root)
-            and self._reachable(path, f, context)
-        ]
+        key = name, class_name, context.path, context.root, arguments
+        found = self._methods.get(key)
+        if found is None:
+            found = self._methods[key] = self._method(name, class_name, context, arguments)
+        return found
+
+    def _method(self, name: str, class_name: str | None, context: Context, arguments: int | None) -> Resolution:
         if class_name is None:
             return Resolution()
+        simple = strip_arguments(name).split("::")[-1]
+        everything = self._index.functions(simple)
         wanted = strip_arguments(class_name).split("::")[-1]
-        own = [c for c in everything if c.function.scope[-1] == wanted]
-        virtual = any(
-            f.scope[-1:] == (wanted,) and _VIRTUAL.intersection(f.flags) for _, f in self._index.functions(simple)
-        )
-        if virtual:
+
+        def of(classes: Callable[[str], bool]) -> list[Candidate]:
+            return [
+                Candidate(path, f)
+                for path, f in everything
+                if f.body_end
+                and f.scope
+                and classes(f.scope[-1])
+                and "global" not in f.flags
+                and (arguments is None or self._arity.takes(f, arguments))
+                and self.is_read(path, f, context.root)
+                and self._reachable(path, f, context)
+            ]
+
+        own = of(lambda name: name == wanted)
+        if any(f.scope[-1:] == (wanted,) and _VIRTUAL.intersection(f.flags) for _, f in everything):
             # Which override runs is decided at run time: each one may.
-            own += [c for c in everything if c not in own and wanted in self._family(c.function.scope[-1])]
+            own += of(lambda name: name != wanted and wanted in self._family(name))
             if own:
                 return Resolution(tuple(own))
         if not own:
-            family = self._family(wanted)
-            own = [c for c in everything if c.function.scope[-1] in family]
+            own = of(self._family(wanted).__contains__)
         return Resolution(self._nearest(own, context)) if own else Resolution()
 
     def derives_from(self, name: str, base: str) -> bool:
@@ -257,8 +267,12 @@ class Resolver:
 
     def outer(self, scope: tuple[str, ...], context: Context) -> tuple[str, ...]:
         """A scope, or qualifiers, as names see it: without anonymous and inline namespaces."""
-        inlined = self._inline_namespaces(context)
-        return _outer(visible(scope), inlined) if inlined else visible(scope)
+        key = scope, context.root
+        found = self._outers.get(key)
+        if found is None:
+            inlined = self._inline_namespaces(context)
+            found = self._outers[key] = _outer(visible(scope), inlined) if inlined else visible(scope)
+        return found
 
     # -- scopes -----------------------------------------------------------------------------------------------------
 

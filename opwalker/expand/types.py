@@ -190,24 +190,13 @@ class TypeReader:
             if target is None:
                 bare = self._bare(text)
                 simple = strip_arguments(bare).split("::")
-                if len(simple) == 1 and head and head.group(1) in self._namespace_aliases(context):
+                namespaces = self._index.namespace_aliases(context.root)
+                if len(simple) == 1 and head and head.group(1) in namespaces:
                     return bare
-                leading = self._namespace_aliases(context).get(simple[0]) if simple else None
+                leading = namespaces.get(simple[0]) if simple else None
                 return bare.replace(simple[0], leading, 1) if leading else bare
             text = target + text[head.end() :]
         return self._bare(text)
-
-    def _namespace_aliases(self, context: Context) -> dict[str, str]:
-        cache = self.__dict__.setdefault("_namespace_cache", {})
-        if context.root not in cache:
-            out: dict[str, str] = {}
-            for path in self._index.closure(context.root):
-                facts = self._index.facts(path)
-                for alias in facts.aliases if facts else ():
-                    if alias.kind == "namespace":
-                        out[alias.name] = alias.target
-            cache[context.root] = out
-        return cache[context.root]
 
     def bindable(self, text: str, frame: Frame) -> str | None:
         """A template argument worth passing on: a class of the tree, or a parameter that is known to be one."""

@@ -53,9 +53,13 @@ class Index:
         self._entries: dict[tuple[str, ...], list[tuple[str, object]]] = {}
         self._kind_names: dict[str, set[str]] = {}
         self._added_names: dict[str, set[str]] = {}
+        self._namespace_aliases: dict[str, dict[str, str]] = {}
+        self._type_names: frozenset[str] | None = None
         self._made: dict[str, set[str]] = {}
         self._declared: dict[tuple[str, str], set[str]] = {}
         self._made_kinds: dict[str, set[str]] = {}
+        #: Counts what was entered besides the files' own facts: what names lead to holds for one count.
+        self.changes = 0
         #: Gives the name that a macro stands for where it is used as a scope (``namespace NAME {``), or None.
         self.scope_name: Callable[[str, str, int], str | None] | None = None
         #: Gives the parameters of a function whose list holds a macro, expanded.
@@ -129,6 +133,7 @@ class Index:
         facts = self.facts(path)
         if facts is None:
             return
+        self.changes += 1
         self._facts[path] = replace(
             facts,
             classes=(*facts.classes, *classes),
@@ -147,6 +152,28 @@ class Index:
                 self._add_name(kind, name)
                 self._declared.setdefault((name, kind), set()).add(path)
         self._entries.clear()
+        self._namespace_aliases.clear()
+        self._type_names = None
+
+    def namespace_aliases(self, root: str) -> dict[str, str]:
+        """The namespace aliases that a translation unit sees: ``{name: namespace}``."""
+        found = self._namespace_aliases.get(root)
+        if found is None:
+            found = self._namespace_aliases[root] = {
+                alias.name: alias.target
+                for path in sorted(self.closure(root))
+                if (facts := self.facts(path)) is not None
+                for alias in facts.aliases
+                if alias.kind == "namespace"
+            }
+        return found
+
+    @property
+    def type_names(self) -> frozenset[str]:
+        """Names that an object's type can have: classes, and aliases of them."""
+        if self._type_names is None:
+            self._type_names = self.names_of_kind("class") | self.names_of_kind("alias")
+        return self._type_names
 
     def paths_of(self, name: str, kinds: Sequence[str]) -> list[str]:
         """Files in which a name is one of ``kinds``, entered declarations included, sorted."""
@@ -158,6 +185,7 @@ class Index:
         facts = self.facts(path)
         if facts is None:
             return
+        self.changes += 1
         self._facts[path] = replace(facts, functions=(*facts.functions, *functions))
         for function in functions:
             kind = "kernel" if "global" in function.flags else "function"
