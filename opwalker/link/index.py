@@ -54,7 +54,7 @@ class Index:
         self._kind_names: dict[str, set[str]] = {}
         self._added_names: dict[str, set[str]] = {}
         self._namespace_aliases: dict[str, dict[str, str]] = {}
-        self._type_names: frozenset[str] | None = None
+        self._type_names: Set[str] | None = None
         self._made: dict[str, set[str]] = {}
         self._declared: dict[tuple[str, str], set[str]] = {}
         self._made_kinds: dict[str, set[str]] = {}
@@ -169,7 +169,7 @@ class Index:
         return found
 
     @property
-    def type_names(self) -> frozenset[str]:
+    def type_names(self) -> Set[str]:
         """Names that an object's type can have: classes, and aliases of them."""
         if self._type_names is None:
             self._type_names = self.names_of_kind("class") | self.names_of_kind("alias")
