@@ -14,12 +14,11 @@ from msgspec import Struct
 
 from opwalker.expand.arity import Arity
 from opwalker.expand.macros import MacroTable
-from opwalker.facts.cpp_brackets import match_angle
+from opwalker.expand.qualified import ANONYMOUS, strip_arguments, visible, without_inlined
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function
 
 _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|cuh|inl|inc|ipp|tpp)\Z")
-_ANONYMOUS = "(anonymous namespace)"
 #: The rank of what a using-declaration names: after the scopes around a call, before using-directives.
 _BROUGHT = 15
 _VIRTUAL = frozenset(("virtual", "pure", "override"))
@@ -60,22 +59,6 @@ class Resolution(Struct, frozen=True):
     @property
     def certainty(self) -> str:
         return "matched" if len(self.candidates) == 1 else "possible"
-
-
-def strip_arguments(text: str) -> str:
-    """A qualified name without template arguments: ``A<B>::f<C>`` to ``A::f``."""
-    out = text
-    while True:
-        at = out.find("<")
-        close = match_angle(out, at) if at >= 0 else -1
-        if close < 0:
-            return "".join(out.split())
-        out = out[:at] + out[close:]
-
-
-def visible(scope: tuple[str, ...]) -> tuple[str, ...]:
-    """A scope as names see it: anonymous namespaces are not part of it."""
-    return tuple([part for part in scope if part != _ANONYMOUS]) if _ANONYMOUS in scope else scope
 
 
 class Resolver:
@@ -271,7 +254,7 @@ class Resolver:
         found = self._outers.get(key)
         if found is None:
             inlined = self._inline_namespaces(context)
-            found = self._outers[key] = _outer(visible(scope), inlined) if inlined else visible(scope)
+            found = self._outers[key] = without_inlined(visible(scope), inlined) if inlined else visible(scope)
         return found
 
     # -- scopes -----------------------------------------------------------------------------------------------------
@@ -316,9 +299,9 @@ class Resolver:
         enclosing = visible(context.scope)
         found = self._ranked(scope, qualifiers, enclosing, context, absolute, path)
         inlined = self._inline_namespaces(context) if found is None and scope else frozenset()
-        if inlined and _outer(scope, inlined) != scope:
-            inner, enclosing = _outer(scope, inlined), _outer(enclosing, inlined)
-            return self._ranked(inner, _outer(qualifiers, inlined), enclosing, context, absolute, path)
+        if inlined and without_inlined(scope, inlined) != scope:
+            inner, enclosing = without_inlined(scope, inlined), without_inlined(enclosing, inlined)
+            return self._ranked(inner, without_inlined(qualifiers, inlined), enclosing, context, absolute, path)
         return found
 
     def _ranked(self, scope, qualifiers, enclosing, context: Context, absolute: bool, path: str) -> int | None:
@@ -392,21 +375,7 @@ class Resolver:
 
 
 def _is_internal(function: Function) -> bool:
-    return _ANONYMOUS in function.scope or ("static" in function.flags and "member" not in function.flags)
+    return ANONYMOUS in function.scope or ("static" in function.flags and "member" not in function.flags)
 
 
-def _outer(scope: tuple[str, ...], inlined: frozenset[tuple[str, ...]]) -> tuple[str, ...]:
-    """A scope, or the qualifiers that are written for one, without the inline namespaces in it."""
-    ends = {one[-1] for one in inlined}
-    if ends.isdisjoint(scope):
-        return scope
-    return tuple(
-        part
-        for number, part in enumerate(scope)
-        if part not in ends or not any(_fits(one, scope[: number + 1]) for one in inlined)
-    )
-
-
-def _fits(whole: tuple[str, ...], written: tuple[str, ...]) -> bool:
-    """Whether a qualified name can be meant by what is written of it."""
-    return visible(whole)[-len(written) :] == written or written[-len(whole) :] == whole
+__all__ = ["Candidate", "Context", "Resolution", "Resolver", "strip_arguments", "visible"]

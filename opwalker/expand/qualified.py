@@ -1,0 +1,44 @@
+"""Qualified names and scopes as text: what of them counts when names are compared.
+
+In: a name as written, a scope as facts give it. Out: the same without template arguments, without anonymous and inline
+namespaces. Nothing is looked up.
+"""
+
+from __future__ import annotations
+
+from opwalker.facts.cpp_brackets import match_angle
+
+ANONYMOUS = "(anonymous namespace)"
+
+
+def strip_arguments(text: str) -> str:
+    """A qualified name without template arguments: ``A<B>::f<C>`` to ``A::f``."""
+    out = text
+    while True:
+        at = out.find("<")
+        close = match_angle(out, at) if at >= 0 else -1
+        if close < 0:
+            return "".join(out.split())
+        out = out[:at] + out[close:]
+
+
+def visible(scope: tuple[str, ...]) -> tuple[str, ...]:
+    """A scope as names see it: anonymous namespaces are not part of it."""
+    return tuple([part for part in scope if part != ANONYMOUS]) if ANONYMOUS in scope else scope
+
+
+def without_inlined(scope: tuple[str, ...], inlined: frozenset[tuple[str, ...]]) -> tuple[str, ...]:
+    """A scope, or the qualifiers that are written for one, without the inline namespaces in it."""
+    ends = {one[-1] for one in inlined}
+    if ends.isdisjoint(scope):
+        return scope
+    return tuple(
+        part
+        for number, part in enumerate(scope)
+        if part not in ends or not any(_fits(one, scope[: number + 1]) for one in inlined)
+    )
+
+
+def _fits(whole: tuple[str, ...], written: tuple[str, ...]) -> bool:
+    """Whether a qualified name can be meant by what is written of it."""
+    return visible(whole)[-len(written) :] == written or written[-len(whole) :] == whole
