@@ -9,8 +9,9 @@ from opwalker.model.places import Span
 
 class ShapeSource(Struct, frozen=True):
     """A place that gives a parameter's shape: ``kind`` is ``comment`` (beside it), ``above`` (the function's comment),
-    ``declaration`` (beside it in a header), ``python`` (the wrapper) or ``kernel`` (beside the kernel's parameter that
-    the tensor's data goes to). ``alternatives`` are its readings, ``text`` is the shape as written."""
+    ``declaration`` (beside it in a header), ``python`` (the wrapper), ``way`` (of the parameter of a function on the
+    way that the tensor is passed for) or ``kernel`` (beside the kernel's parameter that the tensor's data goes to).
+    ``alternatives`` are its readings, ``text`` is the shape as written."""
 
     kind: str
     alternatives: tuple[tuple[str, ...], ...]

@@ -131,6 +131,7 @@ class Launch(Struct, frozen=True):
     are left hold; integer casts are not shown. Where an extent depends on conditions, its ``…_cases`` list them in
     order: the first one that holds counts. ``shared_opt_in`` are calls that set an attribute of the kernel, as for more
     dynamic shared memory. ``conditions`` are ``under`` in words, with those that a macro tests which is no dispatch.
+    ``loops`` are the heads of the loops of the launching function that it stands in, outermost first.
     """
 
     kernel: str
@@ -165,3 +166,4 @@ class Launch(Struct, frozen=True):
     unreachable: tuple[Unreachable, ...] = ()
     cooperative: bool = False
     conditions: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()

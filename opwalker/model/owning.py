@@ -6,11 +6,12 @@ from msgspec import Struct
 
 
 class PlaceFact(Struct, frozen=True):
-    """A piece of the source and its place."""
+    """A piece of the source, its place, and the conditions that it stands under, in words."""
 
     text: str
     file: str
     line: int
+    under: tuple[str, ...] = ()
 
 
 class UseFact(Struct, frozen=True):

@@ -140,13 +140,16 @@ __all__ = [
 
 
 class Terminal(Struct, frozen=True):
-    """The end of a path that is no kernel of this source: ``library``, ``memory``, ``host`` or ``torch``."""
+    """The end of a path that is no kernel of this source: ``library``, ``memory``, ``host`` or ``torch``. ``under`` are
+    the conditions that it stands under, in words, ``loops`` the heads of the loops around it in its function."""
 
     kind: str
     name: str
     file: str
     line: int
     path: tuple[PathStep, ...] = ()
+    under: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
 
 
 class Implementation(Struct, frozen=True):

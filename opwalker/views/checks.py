@@ -7,7 +7,7 @@ raises demands the condition that leads around it: ``if (n % 4) throw …`` dema
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,13 +36,15 @@ _NO_CHECK = re.compile(
 _RAISE = re.compile(r"TVM_FFI_THROW|AT_ERROR|TORCH_ERROR|(?:std::)?(?:abort|terminate)")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NEVER = ("false", "0")
+_NONE: Mapping[str, int] = {}
 
 
-def checks_of(body: Body) -> tuple[CheckFact, ...]:
-    """Every check of a body. Several that say the same at one place (copies that a macro makes) are one."""
+def checks_of(body: Body, asserting: Mapping[str, int] = _NONE) -> tuple[CheckFact, ...]:
+    """Every check of a body. Several that say the same at one place (copies that a macro makes) are one. ``asserting``
+    are functions that raise unless an argument holds: their names, and which argument."""
     branches = Returns(body)
     found: dict[tuple, CheckFact] = {}
-    for _, fact in sorted(_facts(body, branches), key=lambda pair: pair[0]):
+    for _, fact in sorted(_facts(body, branches, asserting), key=lambda pair: pair[0]):
         key = (fact.kind, fact.condition, fact.message, fact.words, fact.line)
         held = found.get(key)
         if held is not None:
@@ -128,9 +130,13 @@ def _is_check(body: Body, call: CallFact) -> bool:
     )
 
 
-def _facts(body: Body, branches: Returns) -> Iterator[tuple[int, CheckFact]]:
+def _facts(body: Body, branches: Returns, asserting: Mapping[str, int]) -> Iterator[tuple[int, CheckFact]]:
     for call in body.facts.calls:
-        if _is_check(body, call):
+        place = asserting.get(call.simple)
+        if place is not None and call.receiver is None and place < len(call.arguments):
+            arguments = (call.arguments[place], *call.arguments[:place], *call.arguments[place + 1 :])
+            yield call.start, _check(body, branches, replace(call, arguments=arguments, template_arguments=None))
+        elif _is_check(body, call):
             yield call.start, _check(body, branches, call)
         elif _RAISE.fullmatch(call.name) and body.expanded.origin(call.start)[0] != KNOWN:
             message = _message_behind(body, call.end) or (", ".join(body.written(a) for a in call.arguments) or None)

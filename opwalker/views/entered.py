@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from opwalker.expand.bodies import Body
 from opwalker.model.cpp import Function
 from opwalker.model.reach import Reach
-from opwalker.views.returns import Returns, past_words, words_of
+from opwalker.views.returns import Returns
 from opwalker.views.way import Way
 
 #: Callers on callers that are looked at.
@@ -26,7 +26,7 @@ class Entered:
         self._way = way
         self._reach = reach
         self._found: dict[tuple[str, int], tuple[str, ...]] = {}
-        self._branches: dict[int, Returns] = {}
+        self._branches: dict[tuple, Returns] = {}
 
     def of(self, path: str, function: Function, deep: int = 0) -> tuple[str, ...]:
         """What holds whenever a function is entered; nothing for the host function."""
@@ -41,17 +41,25 @@ class Entered:
 
     def place(self, body: Body, offset: int) -> tuple[str, ...]:
         """What holds at a place of a body: around it, and because nothing before it has returned."""
-        branches = self._branches.get(id(body))
-        if branches is None:
-            branches = self._branches[id(body)] = Returns(body)
-        block = branches.innermost(offset)
-        around = branches.around(block)
-        return (*past_words(branches.past(block, offset), around), *words_of(around))
+        return self.branches(body).place(offset)
+
+    def branches(self, body: Body) -> Returns:
+        """The branches of a body, read once."""
+        found = self._branches.get(body.key)
+        if found is None:
+            found = self._branches[body.key] = Returns(body)
+        return found
 
     def _read(self, path: str, function: Function, deep: int) -> tuple[str, ...]:
         if deep > _DEEP:
             return ()
         common: dict[str, None] | None = None
+        same = [
+            f for p, f, _ in self._reach.functions if p == path and f.qualified_name == function.qualified_name
+            and len(f.parameters) == len(function.parameters)
+        ]  # fmt: skip
+        # A specialisation beside its template: which one a call means, its template arguments decide.
+        chosen = (f"the definition of {function.name} at :{function.line} is the one that is called",)
         for caller, body in self._bodies(path, function):
             places = list(_uses(body, function.name))
             if None in places:
@@ -60,7 +68,7 @@ class Entered:
             for offset in places:
                 held = dict.fromkeys((*outer, *self.place(body, offset)))
                 common = held if common is None else {text: None for text in common if text in held}
-        return tuple(common or ())
+        return (*(common or ()), *(chosen if len(same) > 1 else ()))
 
     def _bodies(self, path: str, function: Function) -> Iterator[tuple[tuple[str, Function] | None, Body]]:
         """The bodies that may call a function: all that are entered, but its own."""

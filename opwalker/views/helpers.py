@@ -7,7 +7,7 @@ and of those that check something for one of them, where their bodies say anythi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -36,18 +36,26 @@ def on_way(reach: Reach, way: Way, name: str) -> list[tuple[str, Body]]:
 
 
 def helpers_of(
-    workbench: Workbench, way: Way, reach: Reach, entered: Entered, parameters: tuple[ParameterFact, ...]
+    workbench: Workbench,
+    way: Way,
+    reach: Reach,
+    entered: Entered,
+    parameters: tuple[ParameterFact, ...],
+    asserted: Mapping[str, int],
 ) -> tuple[Host, ...]:
-    """The functions behind the host function whose ``parameters`` are given."""
+    """The functions behind the host function whose ``parameters`` are given; ``asserted`` are those that only raise
+    unless an argument holds."""
     led = leading(reach, way)
     arguments = {p.name: p.argument for p in parameters}
     out: list[Host] = []
     for path, function, steps in reach.functions:
+        if function.name in asserted:
+            continue  # what it demands is told where it is called
         if not steps or len(out) >= MAX_HELPERS:
             continue
         body = way.body_of(path, function)
         leads = (path, function.offset) in led
-        if not leads and (len(steps) > 3 or not any(map(_demands, body_facts(body)["checks"]))):
+        if not leads and (len(steps) > 3 or not any(map(_demands, body_facts(body, asserted)["checks"]))):
             continue
         values = way.of_function(path, function, steps)
         joined = []
@@ -57,7 +65,7 @@ def helpers_of(
                 where, text, _ = values.origin(parameter.name, 0)
                 argument = arguments.get(text) if where is way.host else None
             joined.append(ParameterFact(parameter.name, parameter.type, argument))
-        host = read_host(workbench, Candidate(path, function), body, tuple(joined))
+        host = read_host(workbench, Candidate(path, function), body, tuple(joined), asserted)
         if any(getattr(host, kind) for kind in _TELLING):
             out.append(replace(host, under=entered.of(path, function)))
     return tuple(out)

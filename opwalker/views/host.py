@@ -7,6 +7,10 @@ what a line says.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
@@ -51,8 +55,17 @@ _TRUTH = frozenset("== != < <= > >= && ||".split())
 _CONTIGUOUS = re.compile(r"(?:contiguous|is_contiguous)\Z")
 
 
-def read_host(workbench: Workbench, candidate: Candidate, body: Body, parameters: tuple[ParameterFact, ...]) -> Host:
-    """The facts of a host function."""
+_Placed = TypeVar("_Placed", GuardFact, StreamFact, ContiguousFact)
+
+
+def read_host(
+    workbench: Workbench,
+    candidate: Candidate,
+    body: Body,
+    parameters: tuple[ParameterFact, ...],
+    asserting: Mapping[str, int] | None = None,
+) -> Host:
+    """The facts of a host function; ``asserting`` as for ``checks_of``."""
     function = candidate.function
     return Host(
         name=function.qualified_name,
@@ -62,7 +75,7 @@ def read_host(workbench: Workbench, candidate: Candidate, body: Body, parameters
         parameters=parameters,
         signature=signature_text(candidate),
         condition=shown_condition(workbench.index.facts(candidate.path).conditions[function.condition]),
-        **body_facts(body),
+        **body_facts(body, asserting),
     )
 
 
@@ -72,13 +85,13 @@ _MADE = re.compile(
 )
 
 
-def body_facts(body: Body) -> dict[str, tuple]:
+def body_facts(body: Body, asserting: Mapping[str, int] | None = None) -> dict[str, tuple]:
     """Sizes, strides, checks, guards, streams, contiguous calls and early returns of a body, as fields of ``Host``."""
     branches = Returns(body)
     return {
         "sizes": tuple(_sizes(body, _SIZE, _STRIDE)),
         "strides": tuple(_sizes(body, _STRIDE, None)),
-        "checks": checks_of(body),
+        "checks": checks_of(body, asserting or {}),
         "guards": tuple(_guards(body, branches)),
         "streams": tuple(_streams(body, branches)),
         "contiguous_calls": tuple(_contiguous(body, branches)),
@@ -138,8 +151,8 @@ def _guards(body: Body, branches: Returns) -> list[GuardFact]:
             continue
         line = body.use_line(at)
         device = device_words(body, of, at)
-        place = _place(branches, at)
-        out.setdefault((kind, line), GuardFact(kind, of, line, device, scope_end(body, local), *place))
+        found = GuardFact(kind, of, line, device, scope_end(body, local), *_place(branches, at))
+        out[kind, line] = _joined(out.get((kind, line)), found)
     return list(out.values())
 
 
@@ -153,7 +166,8 @@ def _streams(body: Body, branches: Returns) -> list[StreamFact]:
     for call in calls:
         value = body.written((call.start, call.end))
         line, words = body.use_line(call.start), stream_words(body, value, call.start)
-        out.setdefault((value, line), StreamFact(value, line, words, *_place(branches, call.start)))
+        found = StreamFact(value, line, words, *_place(branches, call.start))
+        out[value, line] = _joined(out.get((value, line)), found)
     for local in body.facts.locals:
         # Whatever gives it: what a local of a stream's type is made of is the stream.
         if local.value is None or not _STREAM_TYPE.match(local.type):
@@ -161,7 +175,8 @@ def _streams(body: Body, branches: Returns) -> list[StreamFact]:
         value, line = _value(body, local), body.use_line(local.start)
         told = any(local.value[0] <= call.start < local.value[1] for call in calls)
         if value not in ("0", "nullptr") and not told:
-            out[value, line] = StreamFact(value, line, None, *_place(branches, local.start))
+            found = StreamFact(value, line, None, *_place(branches, local.start))
+            out[value, line] = _joined(out.get((value, line)), found)
     return list(out.values())
 
 
@@ -176,8 +191,16 @@ def _contiguous(body: Body, branches: Returns) -> list[ContiguousFact]:
             continue
         line = body.use_line(call.start)
         under, past = _place(branches, call.start)
-        out.setdefault((tensor, line), ContiguousFact(tensor, line, (*past, *under)))
+        out[tensor, line] = _joined(out.get((tensor, line)), ContiguousFact(tensor, line, (*past, *under)))
     return list(out.values())
+
+
+def _joined(held: _Placed | None, found: _Placed) -> _Placed:
+    """One fact of several copies that a macro makes of one text: it stands under what all of them do."""
+    if held is None:
+        return found
+    kinds = [kind for kind in ("under", "past") if hasattr(held, kind)]
+    return replace(held, **{k: tuple(one for one in getattr(held, k) if one in getattr(found, k)) for k in kinds})
 
 
 def _place(branches: Returns, offset: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

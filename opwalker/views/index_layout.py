@@ -8,7 +8,7 @@ is not read as arithmetic is not decided, with the reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,11 +19,12 @@ from opwalker.expand.value_bounds import Bounds, Relation, relations_at
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, Pointer, Several, Unread, Value, shown
 from opwalker.model.access import Access
-from opwalker.model.body import Span2
+from opwalker.model.body import CallFact, Span2
 from opwalker.model.layout import Coordinate, LayoutFact
 from opwalker.notation.cpp_expression import Expr, parse_expression
 from opwalker.notation.polynomial import Atom, Poly, poly, symbol
 from opwalker.views.index_compare import Comparison, Dim, Taken, compare
+from opwalker.views.kernel_conditions import Conditions, joined
 from opwalker.views.kernel_values import KernelValues
 
 #: Accesses of one kernel that are looked at, and facts that are given for one tensor.
@@ -56,6 +57,7 @@ class LayoutReader:
         self._passed_how = values.passed_how
         self._reader = values.reader
         self._words = values.words
+        self._conditions = Conditions()
         self._count = 0
         self._whole: tuple[tuple[Poly, Poly], ...] | None = None
         self._aliases: tuple[tuple[Atom, Poly, str], ...] | None = None
@@ -114,13 +116,22 @@ class LayoutReader:
             known = relations + relations_at(reader, access.start) if options else []
             at = line or body.use_line(access.start)
             for under, one in options:
-                yield _Found(one.root, one, access, known, through, at, under or None)
+                under = under or self._conditions.chosen(reader, access.start, body.text(access.base)) or None
+                yield _Found(one.root, one, access, known, through, at, under)
         yield from self._into_calls(reader, relations, through, line, inside)
         for held, call in inside.lambda_calls():
             inner = self._calls.of_lambda(held, call, reader)
             own = relations + relations_at(reader, call.start)
             way = (*through, call.simple)
-            yield from self._accesses(inner, own, way, line or body.use_line(call.start), held.body)
+            found = self._accesses(inner, own, way, line or body.use_line(call.start), held.body)
+            yield from self._there(reader, call, found)
+
+    def _there(self, reader: ValueReader, call: CallFact, accesses: Iterable[_Found]) -> Iterator[_Found]:
+        """Accesses behind a call of the kernel itself, with the conditions that the call stands under."""
+        outer = self._conditions.of(reader, call.start) if not reader.depth else ()
+        for found in accesses:
+            under = joined((*outer, *((found.under,) if found.under else ())))
+            yield replace(found, under=under or None) if outer else found
 
     def _unread(self, reader: ValueReader, expr: Expr, access: Access, why: Unread) -> Value:
         """An index that is not read, of a tensor that is known: a place with the reason as its offset."""
@@ -152,8 +163,9 @@ class LayoutReader:
                 if inner is not None:
                     own = relations + relations_at(reader, call.start)
                     at = line or body.use_line(call.start)
-                    for found in self._accesses(inner, own, (*through, call.simple), at):
-                        yield replace(found, under=found.under or under)
+                    accesses = self._accesses(inner, own, (*through, call.simple), at)
+                    accesses = (replace(found, under=found.under or under) for found in accesses)
+                    yield from self._there(reader, call, accesses)
 
     # -- verdicts ---------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from opwalker.views.host import body_facts
 from opwalker.views.lifetimes import lifetimes_of
 from opwalker.views.owning_words import words_of
 from opwalker.views.resources import OF_THE_CALL, releases_of, resources_of
+from opwalker.views.returns import Returns
 
 #: Functions of a walk that are read for what they own, and neighbours in their files and classes.
 MAX_FUNCTIONS = 60
@@ -61,9 +62,9 @@ def ownership_of(
     """What the host functions of a walk hold, in the order in which they are entered; ``whole`` is a lambda that the
     walk begins in."""
     guards: dict[PlaceFact, None] = {}
-    allocations: dict[PlaceFact, None] = {}
-    frees: dict[PlaceFact, None] = {}
-    callbacks: dict[PlaceFact, None] = {}
+    allocations: dict[tuple[str, str, int], PlaceFact] = {}
+    frees: dict[tuple[str, str, int], PlaceFact] = {}
+    callbacks: dict[tuple[str, str, int], PlaceFact] = {}
     resources: dict[Resource, None] = {}
     lifetimes: dict[Lifetime, None] = {}
     reader = _Reader(workbench, unit, root)
@@ -74,20 +75,27 @@ def ownership_of(
         path = body.path
         for guard in body_facts(body)["guards"]:
             guards[PlaceFact(f"{guard.type}({guard.of})" if guard.of else guard.type, path, guard.line)] = None
+        branches: Returns | None = None
         for call in body.facts.calls:
             for pattern, out in ((_ALLOCATION, allocations), (_FREE, frees), (_CALLBACK, callbacks)):
                 # ``queue.empty()`` asks; whatever makes something is told how much of it.
                 if pattern.match(call.simple) and not (pattern is _ALLOCATION and call.receiver and not call.arguments):
-                    out[PlaceFact(body.written((call.start, call.end))[:160], path, body.use_line(call.start))] = None
+                    branches = branches or Returns(body)
+                    text, line = body.written((call.start, call.end))[:160], body.use_line(call.start)
+                    # Copies that a macro makes of one text stand under what all of them do.
+                    held = out.get((text, path, line))
+                    under = branches.place(call.start)
+                    under = under if held is None else tuple(one for one in held.under if one in under)
+                    out[text, path, line] = PlaceFact(text, path, line, under)
         if number < MAX_FUNCTIONS:
             resources.update(dict.fromkeys(resources_of(body, name)))
             lifetimes.update(dict.fromkeys(lifetimes_of(body, name, reader.destructed)))
     beside = reader.beside(reach)
     return Ownership(
         tuple(guards),
-        tuple(allocations),
-        tuple(frees),
-        tuple(callbacks),
+        tuple(allocations.values()),
+        tuple(frees.values()),
+        tuple(callbacks.values()),
         tuple(reader.released_elsewhere(resource, reach) for resource in resources),
         tuple(lifetimes),
         globals_of(workbench, unit, entered[:MAX_FUNCTIONS]),

@@ -79,10 +79,15 @@ def with_code(
                 here = values.body.path == way.host.body.path
                 uses.setdefault(tensor, []).append(use if here else replace(use, line=0))
     kernels = _kernel_shapes(workbench, way, reach, tensors)
+    between = _shapes_on_way(workbench, way, reach, tensors)
     out = []
     for one in parameters:
-        if one.name in kernels:
-            one = replace(one, sources=(*one.sources, *kernels[one.name]))
+        found = [*between.get(one.name, ()), *kernels.get(one.name, ())]
+        if found:
+            shown = fields_of(tuple(found)) if not one.sources and between.get(one.name) else None
+            one = replace(one, sources=(*one.sources, *found))
+            if shown is not None:
+                one = replace(one, shape=shown[0], shape_text=shown[1], shape_span=shown[2])
         one = with_derived(one, derived.get(one.name, ()), *place)
         found = verdict(uses.get(one.name, ()))
         out.append(replace(one, layout=found[0], layout_line=found[1] or None) if found else one)
@@ -137,6 +142,25 @@ def _kernel_shapes(
                 if tensor is not None and found is not None:
                     out.setdefault(tensor, {})[found] = None
     return {tensor: tuple(sorted(found, key=lambda s: (s.span.file, s.span.line))) for tensor, found in out.items()}
+
+
+def _shapes_on_way(
+    workbench: Workbench, way: Way, reach: Reach, tensors: Sequence[str]
+) -> dict[str, tuple[ShapeSource, ...]]:
+    """Shapes that functions on the way document of their parameters, by the host's tensor that is passed for them."""
+    out: dict[str, dict[ShapeSource, None]] = {}
+    for values in _functions(way, reach) if tensors else ():
+        function = values.body.function
+        if values is way.host or function is None:
+            continue
+        found = documented(workbench, Candidate(values.body.path, function))
+        for parameter, sources in zip(function.parameters, found, strict=True):
+            if sources and re.fullmatch(r"\w+", parameter.name or ""):
+                where, tensor, _ = values.origin(parameter.name, 0, tensor=True)
+                if where is way.host and tensor in tensors:
+                    named = (replace(one, kind="way") for one in sources)
+                    out.setdefault(tensor, {}).update(dict.fromkeys(named))
+    return {tensor: tuple(found) for tensor, found in out.items()}
 
 
 def data_of(values: Values, host: Values, text: str, offset: int) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.macros import KNOWN
+from opwalker.facts.cpp_brackets import match_bracket
 from opwalker.model.body import ExitFact
 from opwalker.model.host import ReturnFact
 from opwalker.notation.check_words import said
@@ -80,6 +81,25 @@ class Returns(Branches):
             holds = self._behind(other)
             if holds is not None and block.condition is not None:
                 out.append(Guard(holds, block.condition[0], own, other))
+        return tuple(out)
+
+    def place(self, offset: int) -> tuple[str, ...]:
+        """What holds at an offset, in words: as nothing has returned before it, and around it."""
+        block = self.innermost(offset)
+        around = self.around(block)
+        return (*past_words(self.past(block, offset), around), *words_of(around))
+
+    def loops_around(self, offset: int) -> tuple[str, ...]:
+        """The heads of the function's own loops around an offset, outermost first: ``for (int i = 0; i < n; i++)``."""
+        out = []
+        full = self._body.expanded.full
+        for number in self.chain(self.innermost(offset)):
+            block = self._blocks[number]
+            if block.kind == "loop" and self.plain(number) == number and full.startswith(("for", "while"), block.start):
+                opened = full.find("(", block.start)
+                close = match_bracket(full, opened, block.end)
+                if close > 0 and not self._body.expanded.origin(block.start)[2]:
+                    out.append(self._body.written((block.start, close)))
         return tuple(out)
 
     def _behind(self, number: int) -> Expr | None:

@@ -21,6 +21,8 @@ _COMMENT = re.compile(r"//([^\n]*)|/\*([\s\S]*?)\*/")
 _COMMENT_LINE = re.compile(r"\s*(?://|\*|/\*)")
 #: Lines of a comment above a function that are looked at.
 MAX_ABOVE = 60
+#: Lines that a template's head may take.
+_HEAD_LINES = 6
 
 ShapeFields = tuple[tuple[str, ...] | None, str | None, Span | None]
 NO_SHAPE: ShapeFields = (None, None, None)
@@ -87,6 +89,14 @@ def _types(function: Function) -> list[str]:
     return ["".join(p.type.rsplit("::", 1)[-1].split()) for p in function.parameters]
 
 
+def _head(lines: list[str]) -> int:
+    """The number of lines above a template's own ``template <...>``, where that stands on lines of its own."""
+    for number in range(len(lines) - 1, max(-1, len(lines) - _HEAD_LINES - 1), -1):
+        if lines[number].lstrip().startswith("template"):
+            return number
+    return len(lines)
+
+
 class ShapeReader:
     """Reads shape comments of one file."""
 
@@ -111,10 +121,10 @@ class ShapeReader:
     def above(self, path: str, function: Function) -> dict[str, ShapeSource]:
         """The shapes that the comment above a function gives to names, one a line: ``// q: [B, H, D]``."""
         lines = self._view.blanked.text.split("\n", function.start_line)[: function.start_line - 1]
-        first = len(lines)
-        while first > max(0, len(lines) - MAX_ABOVE) and _COMMENT_LINE.match(lines[first - 1]):
+        last = first = _head(lines) if function.template else len(lines)
+        while first > max(0, last - MAX_ABOVE) and _COMMENT_LINE.match(lines[first - 1]):
             first -= 1
-        text = "\n".join(lines[first:])
+        text = "\n".join(lines[first:last])
         if not any(mark in text for mark in "[("):
             return {}
         return named_sources(text, path, first + 1, "above")

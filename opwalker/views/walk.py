@@ -31,10 +31,13 @@ from opwalker.model.walk import (
     UnderFact,
     Walk,
 )
+from opwalker.views.asserting import asserting
 from opwalker.views.axes import axes_of
 from opwalker.views.branching import branchings
+from opwalker.views.checks import checks_of
 from opwalker.views.device_functions import DeviceReader
 from opwalker.views.dispatch import dispatches
+from opwalker.views.ends import placed
 from opwalker.views.entered import Entered
 from opwalker.views.helpers import helpers_of, on_way
 from opwalker.views.host import body_facts, read_host
@@ -197,7 +200,10 @@ class WalkView:
         entered = Entered(way, reach)
         if base.host is not None:
             parameters = with_code(self._workbench, way, reach, base.host.parameters, entered)
-            helpers = helpers_of(self._workbench, way, reach, entered, parameters)
+            asserted = asserting(way, reach)
+            if asserted:
+                base = replace(base, host=replace(base.host, checks=checks_of(body, asserted)))
+            helpers = helpers_of(self._workbench, way, reach, entered, parameters, asserted)
             chosen = branchings(on_way(reach, way, base.host.name), reach, entered)
             base = replace(base, host=replace(base.host, parameters=parameters), helpers=helpers, branches=chosen)
         dispatch = self._dispatch(unit, reach, body, root, entered)
@@ -220,7 +226,7 @@ class WalkView:
             dispatch=dispatch,
             launches=tuple(launches),
             kernels=kernels,
-            terminals=tuple(terminals),
+            terminals=tuple(placed(way, entered, terminals)),
         )
 
     def _read_kernels(self, unit: Unit, reach: Reach, way: Way, host: Host | None) -> tuple[Kernel, ...]:

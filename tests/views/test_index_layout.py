@@ -325,3 +325,20 @@ def test_what_becomes_of_an_element_that_is_passed(body: str, access: dict[str, 
     text = f"{PUTTING}__global__ void k({parameters}) {{\n{body}\n}}\n"
     (found,) = EntryView(tree({"k.cu": text}), SOURCE).walk("k").implementations[-1].kernels
     assert {fact.parameter: fact.access for fact in found.layouts} == access
+
+
+@pytest.mark.parametrize(
+    ("body", "under"),
+    [
+        ("out[n] = wide ? 0 : in[n];", ["!wide"]),
+        ("out[n] = wide ? in[n] : 0;", ["wide"]),
+        ("out[n] = wide ? in[n] : in[n + 1];", [None, None]),  # both sides read it
+        ("out[n] = in[n];", [None]),
+        ("if (wide) { out[n] = take(in, n); } else { out[n] = 0; }", ["wide"]),
+        ("if (n > 2) { out[0] = 1; return; } out[n] = take(in, n);", ["n <= 2"]),
+    ],
+)
+def test_the_choice_or_branch_that_an_access_stands_in(body: str, under: list[str | None]) -> None:
+    take = "__device__ float take(const float* from, int at) { return from[at]; }"
+    facts = layouts("float* out, const float* in /* [count] */, int n, bool wide", body, take)
+    assert [fact.under for fact in facts if fact.parameter == "in"] == under

@@ -63,6 +63,29 @@ SAID = [
      ["the threads of a block stride from block_size to n (i)"]),
     ("if constexpr (WIDTH > 1) { for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0; }",
      ["the threads of a block stride over n (i), if WIDTH > 1"]),
+    (("if (blockIdx.x % 2) { out[0] = 1; return; }\n"
+      "for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;"),
+     ["blockIdx.x tells blocks apart", "the threads of a block stride over n (i), if blockIdx.x % 2 == 0"]),
+    ("if (n > 4) { out[0] = 1; } else { for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0; }",
+     ["the threads of a block stride over n (i), if n <= 4"]),
+    ("if (n > 4) { if (marks != nullptr) { for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0; } }",
+     ["the threads of a block stride over n (i), if n > 4 && marks != nullptr"]),
+    # What a kernel turns threads away by at its start is told of the threads.
+    ("if (n > 4) return; for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;",
+     ["nothing more is done where n > 4", "the threads of a block stride over n (i)"]),
+    ("for (int i = threadIdx.x; i < n && i < block_size; i += blockDim.x) out[i] = 0;",
+     ["the threads of a block stride over min(n, block_size) (i)"]),
+    ("for (int i = threadIdx.x; i <= n; i += blockDim.x) out[i] = 0;", ["the threads of a block stride over n + 1 (i)"]),
+    ("for (int i = threadIdx.x; i < n && marks[0] < 3; i += blockDim.x) out[i] = 0;",
+     ["the threads of a block stride over n (i), as long as marks[0] < 3"]),
+    ("for (int i = blockIdx.y * n + threadIdx.x; i < n * 2; i += blockDim.x) out[i] = 0;",
+     ["the threads of a block stride from blockIdx.y * n to 2 * n (i)"]),
+    ("int end = min(n, block_size); for (int i = threadIdx.x; i < end; i += blockDim.x) out[i] = marks[end];",
+     ["the threads of a block stride over min(n, block_size) (i)"]),
+    (("int at = blockIdx.y * blockDim.x + threadIdx.x; int all = blockDim.x * gridDim.y;\n"
+      "for (int i = at; i < n; i += all) out[i] = 0;"), ["the threads of all blocks along y stride over n (i)"]),
+    ("int part = threadIdx.x / n; for (int i = part; i < block_size; i += blockDim.x / n) out[i] = 0;",
+     ["part is threadIdx.x / n", "groups of n threads of a block stride over block_size (i)"]),
     ("int at = blockIdx.x * blockDim.x + threadIdx.x; if (at >= n) return; int row = at / 8; out[row] = 0;",
      ["one thread for each at, counted over all blocks, while it is below n", "row is at / 8"]),
 ]  # fmt: skip
@@ -90,6 +113,40 @@ def test_a_helper_that_reads_the_index_itself_is_looked_into() -> None:
     assert words("float* out, int n", "fill(out, n);", helper) == [
         "the threads of a block stride over n (i) in inner",
         "the threads of a block stride over 2 * n (i) in inner",
+    ]
+
+
+def test_the_conditions_of_a_call_and_of_its_function_hold_for_its_loops() -> None:
+    helper = (
+        "__device__ void fill(float* to, const float* from, int count) {\n"
+        "  if (from != nullptr) { for (int i = threadIdx.x; i < count; i += blockDim.x) to[i] = from[i]; return; }\n"
+        "  for (int i = threadIdx.x; i < count; i += blockDim.x) to[i] = 0; }\n"
+    )
+    assert words("float* out, const float* in, int n", "if (n > 8) { fill(out, in, n); }", helper) == [
+        "the threads of a block stride over n (i) in fill, if n > 8 && in != nullptr",
+        "the threads of a block stride over n (i) in fill, if n > 8 && in == nullptr",
+    ]
+
+
+def test_the_loops_that_a_helper_shares_besides_the_first_are_counted() -> None:
+    helper = (
+        "__device__ void fill(float* to, int count, int at, int by, bool wide) {\n"
+        "  if (wide) { for (int i = at; i < count / 4; i += by) to[i] = 0; return; }\n"
+        "  for (int i = at; i < count; i += by) to[i] = 0; }\n"
+    )
+    assert words("float* out, int n, bool wide", "fill(out, n, threadIdx.x, blockDim.x, wide);", helper) == [
+        "the threads of a block stride over n / 4 (i) in fill, if wide",
+        "1 more loop in fill is shared the same way",
+    ]
+
+
+def test_a_long_bound_is_shown_by_its_name_and_what_it_holds() -> None:
+    body = """int first_element_of_the_tile = blockIdx.y * number_of_elements_in_one_tile * elements_per_thread_and_pass;
+    for (int i = first_element_of_the_tile + threadIdx.x; i < n; i += blockDim.x) out[i] = 0;"""
+    parameters = "float* out, int n, int number_of_elements_in_one_tile, int elements_per_thread_and_pass"
+    assert sorted(words(parameters, body), reverse=True) == [
+        "the threads of a block stride from first_element_of_the_tile to n (i)",
+        "first_element_of_the_tile is blockIdx.y * number_of_elements_in_one_tile * elements_per_thread_and_pass",
     ]
 
 

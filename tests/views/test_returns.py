@@ -201,3 +201,113 @@ def test_a_dispatch_says_where_it_is_used_and_what_the_function_it_tests_gives()
     helper = [one.strip() for one in section(note, "checks")]
     assert 'Gives `Kind::kPlain` where `name` is `"auto"` or `"plain"`.' in helper
     assert 'Gives `Kind::kSmall` where `name` is `"small"`.' in helper
+
+
+ASSERTING = """inline void expect(bool condition, const char* message = nullptr) {
+  if (!condition) { throw std::runtime_error(message); }
+}
+inline void expect_both(bool first, int n) { if (!first) throw 1; TORCH_CHECK(n > 0); }
+void f(torch::Tensor& x, int64_t n) {
+  expect(n % 4 == 0, "n is cut into fours");
+  if (n == 0) return;
+  expect(x.is_contiguous());
+  expect_both(n > 2, 3);
+}
+TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
+"""
+
+
+def test_a_function_that_only_raises_unless_its_argument_holds_is_a_check_of_its_callers() -> None:
+    found = implementation(ASSERTING, "ns::f")
+    assert found.host is not None
+    assert [(one.kind, one.words, one.message, one.line, one.past) for one in found.host.checks] == [
+        ("expect", "n is divisible by 4", '"n is cut into fours"', 6, ()),
+        ("expect", "x is contiguous", None, 8, ("n is not 0",)),
+    ]
+    assert [one.name for one in found.helpers] == ["expect_both"]  # it demands more than its argument
+
+
+UNROLLED = """template <typename T> __global__ void k(T* a) {}
+template <int BEGIN, int END> struct Unroller {
+  static void run(torch::Tensor& x, int n) {
+    if (n == BEGIN) { k<<<1, BEGIN>>>(x.data_ptr<float>()); } else { Unroller<BEGIN + 1, END>::run(x, n); }
+  }
+};
+template <int END> struct Unroller<END, END> {
+  static void run(torch::Tensor& x, int n) {
+    if (n == END) { k<<<1, END>>>(x.data_ptr<float>()); } else { throw std::invalid_argument("too many"); }
+  }
+};
+void f(torch::Tensor& x, int n) { Unroller<1, 4>::run(x, n); }
+TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
+"""
+
+
+def test_what_a_specialisation_demands_counts_where_it_is_the_one_that_is_called() -> None:
+    (found,) = [one for one in implementation(UNROLLED, "ns::f").helpers if one.checks]
+    assert (found.line, found.under) == (8, ("the definition of run at :8 is the one that is called",))
+
+
+COPIED = """#define BY_TYPE(X, ...) if (X.scalar_type() == at::kFloat) { using T = float; __VA_ARGS__(); } \\
+  else if (X.scalar_type() == at::kHalf) { using T = at::Half; __VA_ARGS__(); } else { TORCH_CHECK(false, "no type"); }
+template <typename T> __global__ void k(T* a, int n) {}
+void f(torch::Tensor& x, int64_t n, const c10::optional<torch::Tensor>& room) {
+  torch::Tensor own;
+  if (!room.has_value()) { own = torch::empty({n}, x.options()); }
+  BY_TYPE(x, [&] {
+    if (n > 8) { auto wide = torch::zeros({n}, x.options()); }
+    const at::cuda::OptionalCUDAGuard guard(device_of(x));
+    for (int i = 0; i < n; i++) { k<T><<<1, 32>>>(x.data_ptr<T>(), i); }
+  });
+  do { if (n == 7) { cudaMemcpyAsync(0, 0, n, cudaMemcpyDefault, 0); } } while (0);
+  while (n > 1) { for (auto one : parts) { cudaMemsetAsync(one, 0, n, 0); } }
+}
+TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
+"""
+
+
+def test_allocations_guards_launches_and_ends_are_told_with_their_conditions_and_loops() -> None:
+    walk = walk_of(COPIED, "ns::f")
+    (found,) = walk.implementations
+    # What a macro copies into each of its branches stands under what all copies do.
+    assert [(one.line, one.under) for one in walk.ownership.allocations] == [
+        (6, ("room is not given",)),
+        (8, ("n is greater than 8",)),
+    ]
+    assert found.host is not None
+    assert [one.under for one in found.host.guards] == [()]
+    assert [one.loops for one in found.launches] == [("for (int i = 0; i < n; i++)",)]
+    assert [(one.name, one.under, one.loops) for one in found.terminals if one.kind == "memory"] == [
+        ("cudaMemcpyAsync", ("n is 7",), ()),
+        ("cudaMemsetAsync", (), ("while (n > 1)", "for (auto one : parts)")),
+    ]
+    note = note_of(walk, "cuda")
+    launched = [one.strip() for one in section(note, "launch")]
+    assert "It stands in a loop, and is launched in each pass of `for (int i = 0; i < n; i++)`." in launched
+    assert "Copies memory by `cudaMemcpyAsync`, where `n` is 7." in launched
+    head = "Sets memory by `cudaMemsetAsync`, in each pass of "
+    assert head + "`while (n > 1)` and `for (auto one : parts)`." in launched
+    assert "Allocates `torch::empty({n}, x.options())`, where `room` is not given." in section(note, "ownership")
+
+
+BETWEEN = """template <typename T> __global__ void k(T* a, int n) {}
+/* @brief Adds.
+ *
+ * @param rows [n, d] What is added to.
+ * @param more [n, d] What is added.
+ */
+template <typename T>
+void launcher(torch::Tensor& rows, torch::Tensor& other, int n) { k<T><<<1, 32>>>(rows.data_ptr<T>(), n); }
+void f(torch::Tensor& x, torch::Tensor& y) { launcher<float>(x, y, x.size(0)); }
+TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
+"""
+
+
+def test_shapes_that_a_function_on_the_way_documents_are_those_of_what_it_is_passed() -> None:
+    host = implementation(BETWEEN, "ns::f").host
+    assert host is not None
+    assert [(one.name, one.shape_text, [s.kind for s in one.sources]) for one in host.parameters] == [
+        ("x", "[n, d]", ["way"]), ("y", None, [])
+    ]  # fmt: skip
+    assert host.parameters[0].shape_span is not None
+    assert host.parameters[0].shape_span.line == 4

@@ -8,7 +8,7 @@ from opwalker.model.walk import Launch, PathStep, Terminal
 from opwalker.serve.render.axes import axis_rows
 from opwalker.serve.render.launch import also_group, configuration_groups, under_group
 from opwalker.serve.render.page import Group, Row, Spans, Step
-from opwalker.serve.render.words import Reading, at, certainty, listed, place, titled, under
+from opwalker.serve.render.words import Reading, at, both, certainty, listed, place, titled, under
 
 
 def launch_step(launch: Launch, reading: Reading, others: Sequence[Launch] = ()) -> Step:
@@ -87,4 +87,6 @@ def terminal_step(end: Terminal) -> Step:
     """An end that is no kernel of this source, and the way to it."""
     word = _ENDS.get(end.kind, end.kind)
     title = titled(((word + " ", "step"), (end.name, "name")), (place(end.file, end.line),))
-    return Step(title, tuple(_path(end.path)))
+    groups = [Group(label, (Row((((text, ""),),)),)) for label, text in (("where", both(end.under)),) if text]
+    groups += [Group("in the loop", tuple(Row((((head, ""),),)) for head in end.loops))] if end.loops else []
+    return Step(title, (*groups, *_path(end.path)))

@@ -38,7 +38,10 @@ def ownership_section(owned: Ownership, whole_file: bool = False) -> tuple[Secti
 
 def _places(facts: Iterable[PlaceFact], told: set[tuple[str, int]]) -> list[Row]:
     left = [fact for fact in facts if (fact.file, fact.line) not in told]
-    return [Row(((place(fact.file, fact.line),), ((fact.text, ""),))) for fact in left]
+    where = [((f"  where {both(fact.under)}", "quiet"),) if fact.under else () for fact in left]
+    return [
+        Row(((place(fact.file, fact.line),), ((fact.text, ""), *held))) for fact, held in zip(left, where, strict=True)
+    ]
 
 
 def _resource(one: Resource) -> list[Row]:

@@ -14,6 +14,7 @@ _SOURCES = {
     "above": "above the function",
     "declaration": "declaration",
     "python": "Python wrapper",
+    "way": "on the way",
     "kernel": "kernel",
 }
 

@@ -57,7 +57,7 @@ def _access(fact: LayoutFact, common: Sequence[str]) -> Statement:
     width = (", ", marked(fact.width), " at a time") if fact.width else ()
     computed = (", at ", code(fact.computed)) if fact.computed else ()
     below = [*_coordinates(fact)]
-    below += [statement("Given that ", _given(text, fact), ".") for text in fact.given]
+    below += [statement("Given that ", _given(text, fact), ".") for text in dict.fromkeys(fact.given)]
     own = [text for text in fact.requires if text not in common]
     names = _names(fact.parameter, fact.documented)
     below += [statement("This access requires that ", marked(text, names), ".") for text in own]

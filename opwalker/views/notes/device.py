@@ -94,8 +94,8 @@ def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
 def _work(kernel: Kernel, fact: WorkFact) -> Statement:
     """What a block or thread handles; ``x is EXPRESSION, if CONDITION`` has both sides as code."""
     at = [line(kernel.file, fact.line)]
-    made = re.fullmatch(r"(\w+) is ([^,]*?)(?:, if (.*))?", fact.says)
-    if made and made[1] == fact.index and not made[2].startswith("the "):
+    made = re.fullmatch(r"(\w+) is (.*?)(?:, if (.*))?", fact.says)
+    if made and made[1] == fact.index and not re.search(r"\Athe |, while ", made[2]):
         under = (", where ", code(made[3])) if made[3] else ()
         return statement(code(made[1]), " is ", code(made[2]), *under, ".", at=at)
     held = re.fullmatch(r"(nothing more is done where .*?), with (\w+) = (.*)", fact.says)
@@ -107,9 +107,11 @@ def _work(kernel: Kernel, fact: WorkFact) -> Statement:
         return statement(code(unit[1]), marked(unit[2], [fact.extent]), ".", at=at)
     names = [fact.extent, fact.value, fact.index, *(one.name for one in kernel.parameters)]
     names += re.findall(r" stride from (.*) to ", fact.says)
-    strides = re.fullmatch(r"(.* stride.*?), if (.*)", fact.says)
-    if strides:
-        return statement(sentence(marked(strides[1], names), ", where ", code(strides[2])), at=at)
+    strides = re.fullmatch(r"(.* stride.*?\(\w+\)(?: in \w+)?)(?:, as long as (.*?))?(?:, if (.*))?", fact.says)
+    if strides and (strides[2] or strides[3]):
+        going = (", as long as ", code(strides[2])) if strides[2] else ()
+        where = (", where ", code(strides[3])) if strides[3] else ()
+        return statement(sentence(marked(strides[1], names), *going, *where), at=at)
     return statement(sentence(marked(fact.says, names)), at=at)
 
 

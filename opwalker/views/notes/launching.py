@@ -41,7 +41,7 @@ def launch_section(chosen: Implementation) -> NoteSection | None:
     for group in launch_groups(chosen.launches):
         blocks += _launch(group, names)
     if chosen.terminals:
-        blocks.append(Statements(tuple(_ends(chosen.terminals))))
+        blocks.append(Statements(tuple(_ends(chosen.terminals, names))))
     return NoteSection("launch", "Launch", tuple(blocks)) if blocks else None
 
 
@@ -67,6 +67,8 @@ def _launch(group: LaunchGroup, names: Sequence[str]) -> Iterator[Block]:
     elif alone and _is_conditional(first):
         at = list(dict.fromkeys(line(first.file, one.line) for one in first.under)) if not first.macros else []
         below.append(statement("It runs where ", _tested(first, names), ".", at=at))
+    if alone and first.loops:
+        below.append(statement("It stands in a loop, and is launched in each pass of ", codes(first.loops), "."))
     if first.macros:
         word = "macro" if len(first.macros) == 1 else "macros"
         below.append(statement(f"Written by the {word} ", codes(first.macros), "."))
@@ -151,7 +153,8 @@ def _when(launch: Launch, names: Sequence[str]) -> Cell:
     """Where a launch runs; that it never does where its conditions contradict each other."""
     if _is_never(launch):
         return Cell((*say("**never**: "), *_never(launch, names)))
-    return Cell(_tested(launch, names)) if _is_conditional(launch) else cell("always")
+    loops = statement(*_looped(launch.loops)).text
+    return Cell((*(_tested(launch, names) if _is_conditional(launch) else say("always")), *loops))
 
 
 def _is_never(launch: Launch) -> bool:
@@ -194,17 +197,23 @@ def _arrows(functions: Iterable[str]) -> Text:
     return out
 
 
-def _ends(ends: Sequence[Terminal]) -> list[Statement]:
-    """Ends by what they are: the same call at several places once."""
-    by_name: dict[tuple[str, str], list[Span]] = {}
+def _ends(ends: Sequence[Terminal], names: Sequence[str]) -> list[Statement]:
+    """Ends by what they are: the same call at several places under the same conditions once."""
+    by_name: dict[tuple[object, ...], list[Terminal]] = {}
     for end in ends:
-        by_name.setdefault((end.kind, end.name), []).append(line(end.file, end.line))
-    return [
-        statement(
-            _memory(name) if kind == "memory" else _ENDS.get(kind, f"Ends ({kind}) in "), code(name), ".", at=at[:4]
-        )
-        for (kind, name), at in by_name.items()
-    ]
+        by_name.setdefault((end.kind, end.name, end.under, end.loops), []).append(end)
+    out = []
+    for found in by_name.values():
+        end = found[0]
+        word = _memory(end.name) if end.kind == "memory" else _ENDS.get(end.kind, f"Ends ({end.kind}) in ")
+        where = (", where ", condition(both(end.under), names)) if end.under else ()
+        at = [line(one.file, one.line) for one in found]
+        out.append(statement(word, code(end.name), *where, *_looped(end.loops), ".", at=at[:4]))
+    return out
+
+
+def _looped(loops: Sequence[str]) -> tuple[str | Text, ...]:
+    return (", in each pass of ", codes(loops)) if loops else ()
 
 
 def _memory(name: str) -> str:

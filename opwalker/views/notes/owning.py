@@ -83,7 +83,13 @@ def _holding(one: Holding) -> Statement:
 
 def _places(word: str, facts: Iterable[PlaceFact], told: set[tuple[str, int]]) -> list[Statement]:
     left = [fact for fact in facts if (fact.file, fact.line) not in told]
-    return [statement(word, code(fact.text), ".", at=[line(fact.file, fact.line)]) for fact in left]
+    return [
+        statement(
+            word, code(fact.text), *((", where ", condition(both(fact.under))) if fact.under else ()), ".",
+            at=[line(fact.file, fact.line)],
+        )
+        for fact in left
+    ]  # fmt: skip
 
 
 def _resource(one: Resource) -> Statement:

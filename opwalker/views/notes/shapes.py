@@ -32,6 +32,7 @@ _SOURCES = {
     "above": "The comment above the function",
     "declaration": "Its declaration",
     "python": "The Python wrapper",
+    "way": "A function on the way that gets it",
     "kernel": "The kernel that gets it",
 }
 #: How ``layout`` begins where strides of leading dimensions are passed on.

@@ -31,9 +31,9 @@ _ARTICLES = frozenset(("a", "on", "at", "by", "in", "of"))
 #: Words of conditions: what ``notation/check_words.py`` writes around names of the source.
 _WORDS = _OWN | frozenset(
     "also anything be both but contiguous counted CPU defined device differs different dimension dimensions"
-    " divisible does else element elements empty equal equally equals even exactly false fewer first fits"
-    " floating greater GPU have it its kind many neither never none nor not null odd otherwise part point power"
-    " positive second shape shapes side size sizes strided there true types undefined up Float Half BFloat16 Double Int"
+    " called definition divisible does else element elements empty equal equally equals even exactly false fewer"
+    " first fits floating greater GPU have it its kind many neither never none nor not null odd otherwise part point"
+    " power positive second shape shapes side size sizes strided there true types undefined up Float Half BFloat16 Double Int"
     " Long Short Byte Char Bool UInt16 UInt32 UInt64 Float8 memory number rest when where while with".split()
 )
 _CAST = rf"(?:static|reinterpret|const)_cast<[^<>]*>{_CALL}(?:(?:\.|->)\w+{_CALL})*"
@@ -55,8 +55,8 @@ def say(text: str) -> Text:
 
 
 def code(text: str) -> Text:
-    """A piece of the source."""
-    return (Run(" ".join(text.split()), "code"),)
+    """A piece of the source, on one line: no blank is left where a line was broken behind a bracket."""
+    return (Run(" ".join(text.split()).replace("( ", "("), "code"),)
 
 
 def marked(text: str, names: Iterable[str | None] = ()) -> Text:

@@ -1,0 +1,94 @@
+"""The conditions that a place of a kernel, or of a function that it calls, stands under, as code.
+
+In: a reader of values and a place in its body. Out: conditions of the branches around it and of the returns before it.
+Parameters of a helper are shown as what they are given. What a kernel turns threads away by at its start is left out:
+it is told of the threads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from opwalker.expand.value_reader import ValueReader
+from opwalker.expand.values import Number, Pointer, shown
+from opwalker.notation.cpp_expression import Expr, changed, name, negated, parse_expression, print_expression, terms
+from opwalker.views.branches import Guard, needed
+from opwalker.views.returns import Returns
+
+#: A value that stands for a parameter in a condition is at most so long.
+_SHORT = 60
+#: Operators that give a number, which a condition compares with zero.
+_ARITHMETIC = frozenset("% & + - * / | ^ >> <<".split())
+_BARE_RETURN = re.compile(r"\{?\s*return\s*;\s*\}?\Z")
+
+
+class Conditions:
+    """Reads conditions; the branches of each body are read once."""
+
+    def __init__(self) -> None:
+        self._branches: dict[tuple, Returns] = {}
+
+    def of(self, reader: ValueReader, at: int) -> tuple[str, ...]:
+        """The conditions that a place stands under, outermost first."""
+        body = reader.body
+        branches = self._branches.get(body.key)
+        if branches is None:
+            branches = self._branches[body.key] = Returns(body)
+        block = branches.innermost(at)
+        past = [one for one in branches.past(block, at) if reader.depth or not _only_returns(reader, one)]
+        around = branches.around(block)
+        texts = [_condition(reader, one.condition) for one in needed([*past, *around])]
+        for one in around:
+            if one.condition.kind == "raw" and one.block >= 0:
+                held = body.facts.blocks[one.block]
+                text = body.written(held.condition) if held.condition is not None else ""
+                texts.append(f"!({text})" if held.kind.startswith("else") else text)
+        return tuple(text for text in dict.fromkeys(texts) if text not in ("true", "1", ""))
+
+    def chosen(self, reader: ValueReader, at: int, base: str) -> str | None:
+        """The condition of the ``c ? a : b`` that an access to ``base`` stands in one side of alone."""
+        body = reader.body
+        for condition, yes, no in reversed(body.facts.ternaries):
+            sides = [start <= at < end for start, end in (yes, no)]
+            if not any(sides):
+                continue
+            other = body.text(no if sides[0] else yes)
+            if re.search(rf"\b{re.escape(base)}\b", other):
+                return None
+            tested = parse_expression(body.text(condition).strip())
+            return _condition(reader, tested if sides[0] else negated(tested)) if tested.kind != "raw" else None
+        return None
+
+
+def joined(conditions: Iterable[str]) -> str:
+    """Conditions that all hold, as one expression; empty for none."""
+    parts = list(dict.fromkeys(conditions))
+    if len(parts) < 2:
+        return "".join(parts)
+    return " && ".join(f"({one})" if terms(parse_expression(one), "||")[1:] else one for one in parts)
+
+
+def _only_returns(reader: ValueReader, guard: Guard) -> bool:
+    """Whether a branch of a kernel's own scope does nothing but return."""
+    block = reader.body.facts.blocks[guard.block]
+    text = reader.body.expanded.full[block.start : block.end]
+    return block.parent < 0 and bool(_BARE_RETURN.match(text.strip()))
+
+
+def _condition(reader: ValueReader, condition: Expr) -> str:
+    """A condition as code, parameters of a helper as what they are given."""
+
+    def given(node: Expr) -> Expr | None:
+        if node.kind != "name" or not reader.depth or node.text not in reader.bound or node.text in reader.body.locals:
+            return None
+        value = reader.bound[node.text]
+        if isinstance(value, Number) and len(text := shown(value.poly)) <= _SHORT:
+            return parse_expression(text)
+        return name(value.root) if isinstance(value, Pointer) and not value.offset else None
+
+    found = changed(condition, given)
+    if found.kind == "unary" and found.text == "!" and found.parts[0].kind == "binary":
+        if found.parts[0].text in _ARITHMETIC:
+            found = Expr("binary", "==", (found.parts[0], Expr("number", "0")))
+    return print_expression(found)
