@@ -75,7 +75,8 @@ SAID = [
      ["nothing more is done where n > 4", "the threads of a block stride over n (i)"]),
     ("for (int i = threadIdx.x; i < n && i < block_size; i += blockDim.x) out[i] = 0;",
      ["the threads of a block stride over min(n, block_size) (i)"]),
-    ("for (int i = threadIdx.x; i <= n; i += blockDim.x) out[i] = 0;", ["the threads of a block stride over n + 1 (i)"]),
+    ("for (int i = threadIdx.x; i <= n; i += blockDim.x) out[i] = 0;",
+     ["the threads of a block stride over n + 1 (i)"]),
     ("for (int i = threadIdx.x; i < n && marks[0] < 3; i += blockDim.x) out[i] = 0;",
      ["the threads of a block stride over n (i), as long as marks[0] < 3"]),
     ("for (int i = blockIdx.y * n + threadIdx.x; i < n * 2; i += blockDim.x) out[i] = 0;",
@@ -141,12 +142,12 @@ def test_the_loops_that_a_helper_shares_besides_the_first_are_counted() -> None:
 
 
 def test_a_long_bound_is_shown_by_its_name_and_what_it_holds() -> None:
-    body = """int first_element_of_the_tile = blockIdx.y * number_of_elements_in_one_tile * elements_per_thread_and_pass;
-    for (int i = first_element_of_the_tile + threadIdx.x; i < n; i += blockDim.x) out[i] = 0;"""
+    body = """int first_of_the_tile = blockIdx.y * number_of_elements_in_one_tile * elements_per_thread_and_pass;
+    for (int i = first_of_the_tile + threadIdx.x; i < n; i += blockDim.x) out[i] = 0;"""
     parameters = "float* out, int n, int number_of_elements_in_one_tile, int elements_per_thread_and_pass"
     assert sorted(words(parameters, body), reverse=True) == [
-        "the threads of a block stride from first_element_of_the_tile to n (i)",
-        "first_element_of_the_tile is blockIdx.y * number_of_elements_in_one_tile * elements_per_thread_and_pass",
+        "the threads of a block stride from first_of_the_tile to n (i)",
+        "first_of_the_tile is blockIdx.y * number_of_elements_in_one_tile * elements_per_thread_and_pass",
     ]
 
 
