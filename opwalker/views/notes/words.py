@@ -34,7 +34,8 @@ _WORDS = _OWN | frozenset(
     " called definition divisible does else element elements empty equal equally equals even exactly false fewer"
     " first fits floating greater GPU have it its kind many neither never none nor not null odd otherwise part point"
     " power positive second shape shapes side size sizes strided there true types undefined up Float Half"
-    " BFloat16 Double Int Long Short Byte Char Bool UInt16 UInt32 UInt64 Float8 memory number rest when where while with".split()
+    " BFloat16 Double Int Long Short Byte Char Bool UInt16 UInt32 UInt64 Float8 memory number rest"
+    " when where while with".split()
 )
 _CAST = rf"(?:static|reinterpret|const)_cast<[^<>]*>{_CALL}(?:(?:\.|->)\w+{_CALL})*"
 _PIECE = re.compile(r"`([^`]*)`|\*\*([^*]+)\*\*")
