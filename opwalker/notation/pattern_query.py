@@ -2,7 +2,8 @@ r"""The query of a pattern, read from its lines and printed again.
 
 In: text such as ``find call name ~ /^__shfl_/ and within ~ /for/``. Out: ``Clause`` values; ``QueryError`` says which
 line is wrong. ``find`` begins a clause, of which there may be several; ``in``, ``with``, ``without`` narrow the last.
-A regular expression stands between slashes, a slash in it is written ``\/``.
+A regular expression stands between slashes, a slash in it is written ``\/``. ``@tile@`` in it is the text that the
+group ``tile`` of the ``find`` line captured.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ SUBJECTS = {
     "python": ("text",),
 }
 ROLES = ("find", "in", "with", "without")
+#: What the ``find`` line captured, by the name of its group.
+REFERENCE = re.compile(r"@([A-Za-z_]\w*)@")
 _CONDITION = re.compile(r"(\w+)\s*(!?[~=])\s*(?:/((?:\\.|[^/\\])*)/|([\w.:+*-]+))(?:\s+and\s+(?=\S)|\s*\Z)")
 
 
@@ -58,6 +61,7 @@ def parse_query(text: str) -> tuple[Clause, ...]:
         elif clauses[-1][0].subject not in (*INSIDE, "function"):
             raise QueryError(number, f"a {clauses[-1][0].subject} stands in no function: '{demand.role}' says nothing")
         else:
+            _refers_to_groups(number, demand, clauses[-1][0])
             clauses[-1].append(demand)
     if not clauses:
         raise QueryError(1, "the query finds nothing: it has no 'find' line")
@@ -73,6 +77,17 @@ def _demand(number: int, line: str) -> Demand:
     if subject not in allowed:
         raise QueryError(number, f"'{role}' is followed by {_either(allowed)}, not {subject!r}")
     return Demand(role, subject, tuple(_conditions(number, conditions.strip(), subject)))
+
+
+def _refers_to_groups(number: int, demand: Demand, find: Demand) -> None:
+    groups = {name for one in find.conditions if one.operator == "~" for name in re.compile(one.value).groupindex}
+    for name in (found for one in demand.conditions for found in REFERENCE.findall(one.value)):
+        if name not in groups:
+            raise QueryError(number, f"@{name}@ names no group of the 'find' line; it has {_listed(groups)}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _conditions(number: int, text: str, subject: str) -> Iterable[Condition]:

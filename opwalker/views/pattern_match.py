@@ -9,16 +9,18 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.model.assembly import Instruction
 from opwalker.model.cpp import CppFacts
 from opwalker.model.patterns import Clause, Condition, Demand, Pattern
 from opwalker.model.statements import Routine, Statement
 from opwalker.notation.asm_statement import parse_asm
-from opwalker.notation.pattern_query import INSIDE
+from opwalker.notation.pattern_query import INSIDE, REFERENCE
 from opwalker.notation.ptx import decode
 
 #: The most characters of a hit's text that an answer repeats.
@@ -78,13 +80,24 @@ class Matcher:
             return
         more: tuple[tuple[str, str], ...] = ()
         for demand in others:
-            subject = "function" if demand.role == "in" else demand.subject
-            first = next((got for one in items.of(subject) if (got := self._holds(demand, one)) is not None), None)
-            if (first is None) != (demand.role == "without"):
-                return
-            more += first or ()
+            if not _refers(demand):
+                got = self._beside(demand, items)
+                if got is None:
+                    return
+                more += got
+        named = [demand for demand in others if _refers(demand)]
         for one, captures in hits:
-            yield one, tuple(dict((*more, *captures)).items())
+            inner = [self._beside(_filled(demand, dict(captures)), items) for demand in named]
+            if None not in inner:
+                yield one, tuple(dict((*more, *(pair for got in inner for pair in got or ()), *captures)).items())
+
+    def _beside(self, demand: Demand, items: _Items) -> tuple[tuple[str, str], ...] | None:
+        """The captures of a demand on the function around a hit; None where it does not hold."""
+        subject = "function" if demand.role == "in" else demand.subject
+        first = next((got for one in items.of(subject) if (got := self._holds(demand, one)) is not None), None)
+        if (first is None) != (demand.role == "without"):
+            return None
+        return first or ()
 
     def _holds(self, demand: Demand, one: _Item) -> tuple[tuple[str, str], ...] | None:
         """The captures of a demand on an item; None where it does not hold."""
@@ -145,6 +158,27 @@ class Matcher:
                 captured = tuple(dict(captures).items())
                 hit = Found(pattern.id, one.line, one.end_line, one.text[:SHOWN], captured, one.name)
                 found.setdefault((pattern.id, one.line), hit)
+
+
+@cache
+def _refers(demand: Demand) -> bool:
+    """Whether a demand names what the ``find`` line captured."""
+    return any(REFERENCE.search(one.value) for one in demand.conditions)
+
+
+def _filled(demand: Demand, captures: Mapping[str, str]) -> Demand:
+    """A demand with the captured text in the place of its names; what captured nothing is nowhere."""
+    return replace(
+        demand,
+        conditions=tuple(
+            replace(one, value=REFERENCE.sub(lambda name: _literal(captures.get(name[1])), one.value))
+            for one in demand.conditions
+        ),
+    )
+
+
+def _literal(captured: str | None) -> str:
+    return "(?!)" if captured is None else re.escape(captured)
 
 
 def _answer(condition: Condition, value: str) -> tuple[tuple[str, str], ...] | None:

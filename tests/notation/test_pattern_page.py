@@ -64,9 +64,16 @@ def test_a_page_that_is_printed_is_the_same(path) -> None:
         ("\nfind call colour ~ /x/", 2, "a call has no field 'colour'"),
         ("find call name ~ /x/ name ~ /y/", 1, "no condition can be read"),
         ("find call name ~ /(/", 1, "/(/ is no regular expression"),
+        ("find call name ~ /(?P<a>x)/\nwith call name ~ /@b@/", 2, "@b@ names no group of the 'find' line; it has a"),
+        ("find call name ~ /x/\nwithout declare name ~ /@b@/", 2, "it has none"),
     ],
 )
 def test_a_bad_query(query: str, line: int, said: str) -> None:
     with pytest.raises(QueryError) as error:
         parse_query(query)
     assert (error.value.number, said in str(error.value)) == (line, True)
+
+
+def test_a_later_line_may_name_what_the_find_line_captured() -> None:
+    text = "find declare name ~ /(?P<tile>\\w+)/\nwith statement text ~ /@tile@\\[/\nwith call text ~ /@other/"
+    assert print_query(parse_query(text)) == text
