@@ -6,11 +6,14 @@ namespaces. Nothing is looked up.
 
 from __future__ import annotations
 
+import functools
+
 from opwalker.facts.cpp_brackets import match_angle
 
 ANONYMOUS = "(anonymous namespace)"
 
 
+@functools.lru_cache(maxsize=1 << 15)
 def strip_arguments(text: str) -> str:
     """A qualified name without template arguments: ``A<B>::f<C>`` to ``A::f``."""
     out = text

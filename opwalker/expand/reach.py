@@ -193,6 +193,8 @@ class Follower:
 
     def _free_call(self, frame: Frame, body: Body, call: CallFact, depth: int) -> None:
         name = call.name
+        if name[0] == "[":
+            return  # a lambda that is called where it stands: its body is read with this one
         context = frame.context(body)
         if "::" in name and name.split("::")[0] in frame.bound:
             meant = self._instances.members(body, frame, call)

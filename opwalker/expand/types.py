@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from opwalker.expand.bodies import Body
@@ -145,6 +146,7 @@ class TypeReader:
         return None
 
     @staticmethod
+    @functools.lru_cache(maxsize=1 << 15)
     def _bare(type_text: str) -> str:
         text = " ".join(_DECORATION.sub(" ", _EXTENTS.sub("", type_text)).split())
         smart = _SMART.match(text)
