@@ -205,6 +205,7 @@ def kernels(
 
 
 def _kernels(session: Session, name: str | None) -> KernelsResult:
+    from opwalker.ahead import shared_out
     from opwalker.views.kernels import list_kernels
     from opwalker.views.names import find_op
 
@@ -212,7 +213,7 @@ def _kernels(session: Session, name: str | None) -> KernelsResult:
     only = find_op(session.view.names(), name, session.options.build, session.view.op) if name is not None else None
     if name is not None and only is None:
         raise _not_found(session, name)
-    return list_kernels(session.workbench, session.source, ops, only, session.progress)
+    return list_kernels(session.workbench, session.source, ops, only, lambda *job: shared_out(session, *job))
 
 
 def notes(

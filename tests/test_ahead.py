@@ -64,3 +64,39 @@ def test_what_is_sooner_done_by_one_process_is_not_shared(
     run: Callable[..., tuple[bool, list[str]]], jobs: int, names: list[str]
 ) -> None:
     assert run(jobs, names) == (False, [])
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Callable[..., list[str]]:
+    """What is answered to 16 names: who answered, which name, and what the store says in the process that answers."""
+    source, log = tmp_path / "mini", tmp_path / "log"
+    source.mkdir()
+    (source / "ops.cpp").write_text("int answer() { return 1; }\n")
+    first = os.getpid()
+
+    def one(jobs: int, dies: bool = False) -> list[str]:
+        def ask(session: Session) -> list[str]:
+            def answer(number: int) -> str:
+                if dies and os.getpid() != first:
+                    os._exit(9)
+                while jobs > 1 and not dies and os.getpid() == first and not _other_has(log, first):
+                    time.sleep(0.01)
+                with log.open("a") as out:
+                    out.write(f"{os.getpid()} {number}\n")
+                return f"{os.getpid()} {NAMES[number]} {session.store.paths(('cpp',))}"
+
+            return ahead.shared_out(session, NAMES[:16], answer, str)
+
+        return asked(Options(str(source), jobs=jobs, cache=tmp_path / "cache"), None, None, ask)
+
+    return one
+
+
+@pytest.mark.parametrize(("jobs", "dies", "processes"), [(2, False, 2), (2, True, 1), (1, False, 1)])
+def test_shared_answers_come_back_in_order_whoever_gives_them(
+    shared: Callable[..., list[str]], jobs: int, dies: bool, processes: int
+) -> None:
+    found = [line.split(" ", 2) for line in shared(jobs, dies)]
+    assert [name for _, name, _ in found] == NAMES[:16]
+    assert {held for *_, held in found} == {"['ops.cpp']"}
+    assert len({pid for pid, *_ in found}) == processes

@@ -90,6 +90,10 @@ class Store:
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
 
+    def reopen(self) -> None:
+        """In a process that was forked: go on with a connection of its own. The first one's is left as it is."""
+        self._others, self._db = self._db, store_file.connect(self._path, self._timeout)
+
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def known(self) -> dict[str, FileRow]:

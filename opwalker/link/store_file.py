@@ -99,7 +99,7 @@ def open_file(root: SourceRoot, cache: Path, timeout: float) -> Opened:
     if generation:
         path = _path(cache, stem, generation)
         try:
-            return Opened(_connect(path, timeout), path, None)
+            return Opened(connect(path, timeout), path, None)
         except UnusableStore as error:
             line = f"the store of facts {error} and is made anew"
         except sqlite3.OperationalError as error:
@@ -156,7 +156,7 @@ def _generations(cache: Path, stem: str) -> list[int]:
 def _make(cache: Path, stem: str, generation: int, timeout: float, line: str | None) -> Opened:
     path = _path(cache, stem, generation)
     try:
-        opened = Opened(_connect(path, timeout), path, line)
+        opened = Opened(connect(path, timeout), path, line)
     except (UnusableStore, sqlite3.Error) as error:
         return _in_memory(f"the cache folder {cache} cannot be written ({error})")
     for old in _generations(cache, stem):
@@ -175,7 +175,7 @@ def _memory() -> sqlite3.Connection:
     return sqlite3.connect(":memory:", isolation_level=None)
 
 
-def _connect(path: Path, timeout: float) -> sqlite3.Connection:
+def connect(path: Path, timeout: float) -> sqlite3.Connection:
     """Open or create the file. Raises UnusableStore for a bad one, OperationalError where the disk refuses."""
     connection = sqlite3.connect(path, timeout=timeout, isolation_level=None)
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from opwalker.expand.explicit import explicit_instantiations
 from opwalker.expand.workbench import Workbench
 from opwalker.link.build_cuda import in_order
 from opwalker.model.cpp import Function
@@ -16,6 +15,7 @@ from opwalker.model.reach import KernelRef
 from opwalker.model.walk import Gap, KernelEntry, KernelsResult, Launch, Op, SourceInfo, Span
 from opwalker.views.axes import JoinedAxes, axes_of, split_arguments
 from opwalker.views.compiled import Compiled
+from opwalker.views.launched import LaunchFinder, Place, Shared, one_by_one
 from opwalker.views.ops import shown_condition
 from opwalker.views.walk import WalkView
 
@@ -25,26 +25,28 @@ def list_kernels(
     source: SourceInfo,
     ops: Sequence[Op],
     only: Op | None,
-    progress: Callable[[int, int, str], None] | None = None,
+    shared: Shared = one_by_one,
 ) -> KernelsResult:
-    """All kernels (or those of one op), in path and line order."""
-    view = WalkView(workbench, source, kernels=False, hosts=False)
+    """All kernels (or those of one op), in path and line order. ``shared`` may have several processes at it."""
     gathered = _Gathered(lambda launch: only is not None or _in_sight(workbench, launch))
     gaps: dict[Gap, None] = {}
-    chosen = [only] if only is not None else list(ops)
-    for number, op in enumerate(chosen):
-        if progress:
-            progress(number, len(chosen), op.name)
-        walk = view.walk(op, build=workbench.build)
+    entered: set[Place] = set()
+    compiled = Compiled(workbench, entered)
+    if only is not None:
+        view = WalkView(workbench, source, kernels=False, hosts=False)
+        walk = view.walk(only, build=workbench.build)
+        entered.update(view.entered)
         for implementation in walk.implementations:
             if implementation.builds is None or workbench.build in implementation.builds:
-                gathered.add(op.name, implementation.launches)
-        if only is not None:
-            gaps.update(dict.fromkeys(walk.gaps))
-    compiled = Compiled(workbench, view.entered)
-    if only is None:
-        _add_explicit(workbench, view, gathered, compiled)
-        _add_unreached(workbench, view, gathered, compiled)
+                gathered.add(only.name, implementation.launches)
+        gaps.update(dict.fromkeys(walk.gaps))
+    else:
+        finder = LaunchFinder(workbench, source, shared)
+        for op, found in finder.by_ops(ops):
+            entered.update(found.entered)
+            gathered.add(op.name, found.launches)
+        _add_explicit(finder, entered, gathered, compiled)
+        _add_unreached(workbench, finder, entered, gathered, compiled)
         gathered.settle()
     entries = []
     for path, function in _definitions(workbench):
@@ -56,7 +58,7 @@ def list_kernels(
         if not found and key not in gathered.instances:
             why = _unreached(workbench, path, function)
         elif why is None and only is None:
-            why = _mentioned_elsewhere(workbench, view, path, function, compiled)
+            why = _mentioned_elsewhere(workbench, entered, path, function, compiled)
         if why is not None and gathered.instances.get(key) == {""} and _stands_alone(path, function, compiled):
             why = None
         if why is None and not gathered.instances.get(key):
@@ -160,55 +162,41 @@ def _in_sight(workbench: Workbench, launch: Launch) -> bool:
     return any(launch.file in index.closure(unit) and kernel.file in index.closure(unit) for unit in index.paths)
 
 
-def _add_explicit(workbench: Workbench, view: WalkView, gathered: _Gathered, compiled: Compiled) -> None:
+def _add_explicit(finder: LaunchFinder, entered: set[Place], gathered: _Gathered, compiled: Compiled) -> None:
     """What explicit instantiations compile besides what the ops reach."""
-    workbench.add_instantiations()
-    with_kernels = frozenset(workbench.index.paths_with("kernel"))
-    unit = workbench.unit()
-    for made in explicit_instantiations(workbench.index, unit.resolver, unit.tools):
+    for made, found in finder.by_instantiations(compiled):
         function = made.candidate.function
-        where = made.origin.path if made.origin is not None else made.candidate.path
-        if compiled.is_left_out(where):
-            continue
         key = (made.candidate.path, function.line, function.qualified_name)
-        if "global" in function.flags:
-            gathered.written_out.add(key)
-            if made.reason is None:
-                gathered.instances.setdefault(key, set()).add(made.text)
-                named = ((n, text, made.origin) for n, text in enumerate(split_arguments(made.text)))
-                reference = KernelRef(made.candidate.path, function, (), True, (made.text,), None, tuple(named))
-                gathered.axes.setdefault(key, JoinedAxes()).add(axes_of(function.template, [reference]))
-            else:
-                gathered.reasons.setdefault(key, made.reason)
+        if "global" not in function.flags:
+            entered.update(found.entered)
+            gathered.add(None, found.launches)
             continue
-        # A library of vectors instantiates thousands of functions that have no kernel in sight.
-        if with_kernels.isdisjoint(workbench.index.closure(where)) and not compiled.may_name_kernels(made.candidate):
-            continue
-        reach = unit.follower().follow_bound(made.candidate, made.bound, made.reason, made.origins, made.owner)
-        view.entered.update((path, f.offset) for path, f, _ in reach.functions)
-        gathered.add(None, view.launches_of(reach))
+        gathered.written_out.add(key)
+        if made.reason is None:
+            gathered.instances.setdefault(key, set()).add(made.text)
+            named = ((n, text, made.origin) for n, text in enumerate(split_arguments(made.text)))
+            reference = KernelRef(made.candidate.path, function, (), True, (made.text,), None, tuple(named))
+            gathered.axes.setdefault(key, JoinedAxes()).add(axes_of(function.template, [reference]))
+        else:
+            gathered.reasons.setdefault(key, made.reason)
 
 
-def _add_unreached(workbench: Workbench, view: WalkView, gathered: _Gathered, compiled: Compiled) -> None:
+def _add_unreached(
+    workbench: Workbench, finder: LaunchFinder, entered: set[Place], gathered: _Gathered, compiled: Compiled
+) -> None:
     """What functions compile that no op reaches."""
-    unit = workbench.unit()
-    for candidate, root in compiled.functions():
-        if candidate.key in view.entered:
-            continue
-        reach = unit.follower().follow(candidate, root)
-        view.entered.update((path, f.offset) for path, f, _ in reach.functions)
-        gathered.add(None, view.launches_of(reach))
-    for candidate, root, context, owner, written in compiled.variables():
-        reach = unit.follower().follow_named(candidate, root, context, owner, written)
-        view.entered.update((path, f.offset) for path, f, _ in reach.functions)
-        gathered.add(None, view.launches_of(reach))
+    for found in finder.by_functions(compiled, entered):
+        gathered.add(None, found.launches)
+    for found in finder.by_variables(compiled):
+        entered.update(found.entered)
+        gathered.add(None, found.launches)
     for path, function in _definitions(workbench):
         if function.template is None and compiled.is_compiled(path, function):
             gathered.instances.setdefault((path, function.line, function.qualified_name), {""})
 
 
 def _mentioned_elsewhere(
-    workbench: Workbench, view: WalkView, path: str, function: Function, compiled: Compiled
+    workbench: Workbench, entered: set[Place], path: str, function: Function, compiled: Compiled
 ) -> str | None:
     """A host function that names the kernel and was not entered: it may compile further instances."""
     if function.template is None:
@@ -223,7 +211,7 @@ def _mentioned_elsewhere(
             around = [f for f in index.facts(other).functions if f.body_start < match.start() < f.body_end]
             for held in around:
                 on_device = "global" in held.flags or ("device" in held.flags and "host" not in held.flags)
-                if on_device or (other, held.offset) in view.entered:
+                if on_device or (other, held.offset) in entered:
                     continue
                 if compiled.is_compiled(other, held) and compiled.may_be_called(other, held):
                     return f"{held.qualified_name} ({other}:{held.line}) names it too, and no op reaches that"
