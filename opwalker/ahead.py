@@ -8,6 +8,7 @@ time alone.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -62,6 +63,8 @@ def made_ahead(session: Session, names: Sequence[str], answer: Answer) -> bool:
 @contextlib.contextmanager
 def _started(others: Sequence[BaseProcess]) -> Iterator[None]:
     """Around what this process does while others do the same: none of them is left behind."""
+    # What a copy does not look through for garbage, it need not have pages of its own for.
+    gc.freeze()
     try:
         with workers.starting():
             for one in others:
@@ -72,6 +75,7 @@ def _started(others: Sequence[BaseProcess]) -> Iterator[None]:
             if one.pid is not None:
                 one.kill()
                 one.join()
+        gc.unfreeze()
 
 
 def _numbers(taken: Synchronized[int], count: int, at_once: int) -> Iterator[int]:
