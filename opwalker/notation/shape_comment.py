@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from opwalker.notation import shape_words
+from opwalker.notation.readings import SHAPES, Shape
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -83,7 +84,7 @@ def named_shapes(text: str) -> tuple[tuple[str, ShapeComment], ...]:
     return tuple(found)
 
 
-def _all_are_shapes(read: _Read, before: str, after: str) -> bool:
+def _all_are_shapes(read: Shape, before: str, after: str) -> bool:
     """Whether every alternative is a shape; behind the first one, the joiner announces it."""
     alternatives, styles, _ = read
     if len(alternatives) == 1:
@@ -186,7 +187,6 @@ def _label_end(line: str) -> int:
 
 # --- Reading the inside -------------------------------------------------------------------------------------------
 
-_Read = tuple[tuple[tuple[str, ...], ...], tuple[str, ...], tuple[str, ...]]
 _STYLES = {
     "square": "[,]",
     "square_one": "[1,]",
@@ -213,9 +213,12 @@ def _parser() -> Lark:
     )
 
 
-@lru_cache(maxsize=4096)
-def _read(text: str) -> _Read | None:
+def _read(text: str) -> Shape | None:
     """Alternatives, their styles and what joins them; None where the text is no shape."""
+    return SHAPES.reading(text, _parse)
+
+
+def _parse(text: str) -> Shape | None:
     from lark.exceptions import UnexpectedInput
 
     try:
