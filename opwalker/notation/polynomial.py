@@ -17,7 +17,7 @@ Monomial = tuple[tuple["Atom", int], ...]
 ONE: Monomial = ()
 
 
-class Atom(Struct, frozen=True, dict=True):
+class Atom(Struct, frozen=True, dict=True, cache_hash=True):
     """What a polynomial is made of. A ``symbol`` has a ``name``; a ``quotient`` and a ``remainder`` have two
     ``parts``; a ``call`` has a name and parts (``min(a, b)``), and so has a ``load`` (``table[i]``)."""
 
@@ -68,7 +68,7 @@ class Poly:
         return self + other
 
     def __neg__(self) -> Poly:
-        return Poly({m: -c for m, c in self.terms.items()})
+        return _made({m: -c for m, c in self.terms.items()})
 
     def __sub__(self, other: Poly | int) -> Poly:
         return self + -poly(other)
@@ -77,9 +77,12 @@ class Poly:
         return poly(other) - self
 
     def __mul__(self, other: Poly | int) -> Poly:
+        number = other if isinstance(other, int) else other.constant
+        if number is not None:
+            return _made({m: c * number for m, c in self.terms.items()} if number else {})
         out: dict[Monomial, int] = {}
         for left, a in self.terms.items():
-            for right, b in poly(other).terms.items():
+            for right, b in other.terms.items():
                 product = times(left, right)
                 out[product] = out.get(product, 0) + a * b
         return Poly(out)
@@ -143,9 +146,17 @@ class Poly:
         return frozenset(found)
 
 
+def _made(terms: dict[Monomial, int]) -> Poly:
+    """A polynomial of terms of which none is 0."""
+    out = Poly.__new__(Poly)
+    out.terms = terms
+    out._hash = None
+    return out
+
+
 def poly(value: Poly | int) -> Poly:
     """A number as a polynomial; a polynomial as it is."""
-    return value if isinstance(value, Poly) else Poly({ONE: value})
+    return value if isinstance(value, Poly) else _made({ONE: value} if value else {})
 
 
 def symbol(name: str) -> Poly:
@@ -155,7 +166,7 @@ def symbol(name: str) -> Poly:
 
 def of_atom(atom: Atom) -> Poly:
     """An atom as a polynomial."""
-    return Poly({((atom, 1),): 1})
+    return _made({((atom, 1),): 1})
 
 
 def product(parts: Iterable[Poly]) -> Poly:
@@ -265,21 +276,28 @@ def _below(value: Poly, divisor: Poly) -> bool:
 
 def replace(value: Poly, change: Callable[[Atom], Poly | None]) -> Poly:
     """The polynomial with atoms replaced, innermost first; ``change`` gives None for those that stay."""
-    out = poly(0)
-    made: dict[Atom, Poly] = {}
-    for monomial, factor in value.terms.items():
-        term = poly(factor)
-        for atom, power in monomial:
+    made: dict[Atom, Poly | None] = {}
+    for monomial in value.terms:
+        for atom, _ in monomial:
             if atom not in made:
                 made[atom] = _changed(atom, change)
-            for _ in range(power):
-                term = term * made[atom]
-        out = out + term
-    return out
+    if all(new is None for new in made.values()):
+        return value
+    out: dict[Monomial, int] = {}
+    for monomial, factor in value.terms.items():
+        term = _made({tuple(part for part in monomial if made[part[0]] is None): factor})
+        for atom, power in monomial:
+            new = made[atom]
+            for _ in range(power if new is not None else 0):
+                term = term * new
+        for whole, count in term.terms.items():
+            out[whole] = out.get(whole, 0) + count
+    return Poly(out)
 
 
-def _changed(atom: Atom, change: Callable[[Atom], Poly | None]) -> Poly:
-    rebuilt = of_atom(atom)
+def _changed(atom: Atom, change: Callable[[Atom], Poly | None]) -> Poly | None:
+    """What stands for an atom when those within it have been replaced; None where it stays."""
+    rebuilt: Poly | None = None
     if atom.parts:
         parts = tuple(replace(part, change) for part in atom.parts)
         if parts != atom.parts:
@@ -289,7 +307,7 @@ def _changed(atom: Atom, change: Callable[[Atom], Poly | None]) -> Poly:
                 rebuilt = remainder(*parts)
             else:
                 rebuilt = of_atom(Atom(atom.kind, atom.name, parts))
-    same_atom = rebuilt.atom
+    same_atom = atom if rebuilt is None else rebuilt.atom
     if same_atom is None:
         return rebuilt
     found = change(same_atom)

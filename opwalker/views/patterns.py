@@ -137,7 +137,7 @@ def of_walk(session, walk: Walk) -> tuple[PatternRef, ...]:
     bench = session.workbench
     unit = bench.unit()
     reader = RoutineReader(bench.files, unit.macros, unit.device_macros)
-    matcher = Matcher([pattern for pattern, _ in load_pages(None)])
+    matcher = Matcher(session.kept("pattern pages", tuple[Pattern, ...], _own_patterns, state="of this program"))
     out: dict[PatternRef, None] = {}
     definitions = dict.fromkeys(_definitions(walk))
     for file, line in dict.fromkeys(_places(walk)):
@@ -153,6 +153,11 @@ def of_walk(session, walk: Walk) -> tuple[PatternRef, ...]:
             if one.line <= line <= one.end_line:
                 out[PatternRef(one.id, file, one.line)] = None
     return tuple(sorted(out, key=lambda ref: (ref.id, ref.file, ref.line)))
+
+
+def _own_patterns() -> tuple[Pattern, ...]:
+    """The patterns of this program's own pages."""
+    return tuple(pattern for pattern, _ in load_pages(None))
 
 
 def _places(walk: Walk) -> Iterator[tuple[str, int]]:
