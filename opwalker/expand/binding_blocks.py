@@ -12,12 +12,13 @@ from opwalker.expand.files import holds
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
 from opwalker.model.cpp import BindingCall
+from opwalker.notation.regex import Regex
 
-_KNOWN = re.compile(
+_KNOWN = Regex(
     r"(?:STABLE_)?TORCH_LIBRARY\w*|PYBIND11_(?:EMBEDDED_)?MODULE|PYBIND11_PLUGIN|NB_MODULE|TVM_FFI_(?:DLL_EXPORT|STATIC_INIT)\w*|RegisterOperators\Z"
 )
 #: A known registration macro in use.
-BLOCK_TEXT = re.compile(
+BLOCK_TEXT = Regex(
     r"\b((?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?|PYBIND11_MODULE|NB_MODULE|TVM_FFI_DLL_EXPORT_TYPED_FUNC)\s*\("
 )
 

@@ -6,8 +6,6 @@ gaps, gathered in ``out`` and ``gaps``.
 
 from __future__ import annotations
 
-import re
-
 from opwalker.expand.binding_blocks import assigned_variable, bare, class_variable, merged, switched_off
 from opwalker.expand.binding_entries import Handle, Place, plain_entries, torch_entries
 from opwalker.expand.binding_text import literal
@@ -21,13 +19,14 @@ from opwalker.link.index import Index
 from opwalker.model.binding import Binding
 from opwalker.model.cpp import BindingCall, BindingSite, CppFacts
 from opwalker.model.walk import Gap, Span
+from opwalker.notation.regex import Regex
 
 _BINDS_NOTHING = frozenset(
     "class_ enum_ value attr export_values set_python_module ObjectDef GlobalDef RegisterOperators init fallback "
     "func".split()
 )
-_LAMBDA = re.compile(r"[\s+&*(]*\[")
-_DIRECTIVE = re.compile(r"\n[ \t]*#")
+_LAMBDA = Regex(r"[\s+&*(]*\[")
+_DIRECTIVE = Regex(r"\n[ \t]*#")
 
 
 class CallReader:

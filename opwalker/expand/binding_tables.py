@@ -17,14 +17,15 @@ from opwalker.link.index import Index
 from opwalker.model.binding import Binding
 from opwalker.model.cpp import CppFacts, Variable
 from opwalker.model.walk import Gap, Span
+from opwalker.notation.regex import Regex
 
-_TABLE = re.compile(r"\bPyMethodDef\b")
-_OWNER = re.compile(r"\b(PyModuleDef|PyTypeObject)\b")
-_CAST = re.compile(r"\(\s*[\w:]+\s*\)\s*(?=[&\w(])|_PyCFunction_CAST\s*(?=\()")
-_FIELD = re.compile(r"\s*\.\s*(\w+)\s*=\s*(.*)\Z", re.DOTALL)
-_TYPE_NAME = re.compile(r'(?:\.\s*tp_name\s*=|HEAD_INIT\s*\([^()]*\)\s*,?)\s*("[^"]*")')
+_TABLE = Regex(r"\bPyMethodDef\b")
+_OWNER = Regex(r"\b(PyModuleDef|PyTypeObject)\b")
+_CAST = Regex(r"\(\s*[\w:]+\s*\)\s*(?=[&\w(])|_PyCFunction_CAST\s*(?=\()")
+_FIELD = Regex(r"\s*\.\s*(\w+)\s*=\s*(.*)\Z", re.DOTALL)
+_TYPE_NAME = Regex(r'(?:\.\s*tp_name\s*=|HEAD_INIT\s*\([^()]*\)\s*,?)\s*("[^"]*")')
 #: What hands a table on outside of an initialiser.
-_ADDED = re.compile(
+_ADDED = Regex(
     r"\bPyModule_AddFunctions\s*\(\s*\w+\s*,\s*&?\s*(\w+)|(\w+)\s*\.\s*tp_methods\s*=\s*&?\s*(\w+)"
     r"|\bPy_InitModule\d?\s*\(\s*(\"[^\"]*\")\s*,\s*(\w+)"
 )

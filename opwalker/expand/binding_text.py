@@ -6,25 +6,26 @@ import re
 
 from opwalker.facts.cpp_brackets import last_word, match_angle, match_bracket, split_commas
 from opwalker.model.binding import FunctionRef
+from opwalker.notation.regex import Regex
 
-_LITERAL = re.compile(
+_LITERAL = Regex(
     r'\s*(?:u8|[uUL])?(?:R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>[\s\S]*?)\)(?P=mark)"|"(?P<plain>(?:[^"\\]|\\[\s\S])*)")'
 )
-_ESCAPE = re.compile(r"\\(\r?\n|x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPE = Regex(r"\\(\r?\n|x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
-_SELECTIVE = re.compile(
+_SELECTIVE = Regex(
     r"\s*(?:TORCH_SELECTIVE_(?:SCHEMA|NAME)|(?:torch|c10)::(?:schema|jit::parseSchema))\s*\(([\s\S]*)\)\s*\Z"
 )
-_KEY = re.compile(r"(?:(?:c10|at|torch|torch::headeronly)::)?(?:DispatchKey::(\w+)|k([A-Z]\w*)|DeviceType::(\w+))\s*\Z")
+_KEY = Regex(r"(?:(?:c10|at|torch|torch::headeronly)::)?(?:DispatchKey::(\w+)|k([A-Z]\w*)|DeviceType::(\w+))\s*\Z")
 _WRAPPERS = frozenset("TORCH_FN TORCH_FN_TYPE TORCH_BOX TORCH_SELECTIVE_FN".split())
-_DISPATCH = re.compile(r"(?:torch|c10)?:{0,2}dispatch\s*\(")
+_DISPATCH = Regex(r"(?:torch|c10)?:{0,2}dispatch\s*\(")
 #: Calls that make a callable object of the function they are given.
-_CALLABLE = re.compile(
+_CALLABLE = Regex(
     r"(?:::)?(?:\w+::)*(?:wrap_pybind_function\w*|cpp_function|function|CppFunction|Function::From\w+|TypedFunction)\s*(<|\()"
 )
-_OPTIONS = re.compile(r"(?:\w+::)*options\s*\(\s*\)[\s\S]*?\.\s*(?:template\s+)?(?:catchAllK|k)ernel\s*<")
-_CAST = re.compile(r"(?:static_cast|reinterpret_cast|const_cast)\s*<")
-_OVERLOAD_CAST = re.compile(r"(?:\w+::)*overload_cast\s*<")
+_OPTIONS = Regex(r"(?:\w+::)*options\s*\(\s*\)[\s\S]*?\.\s*(?:template\s+)?(?:catchAllK|k)ernel\s*<")
+_CAST = Regex(r"(?:static_cast|reinterpret_cast|const_cast)\s*<")
+_OVERLOAD_CAST = Regex(r"(?:\w+::)*overload_cast\s*<")
 _KEYS = {"Cuda": "CUDA", "HIP": "CUDA"}
 
 

@@ -19,11 +19,12 @@ from opwalker.facts.cpp_body import argument_spans
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.body import CallFact
 from opwalker.model.walk import Gap, Span
+from opwalker.notation.regex import Regex
 
 _MAKERS = frozenset("make_unique make_shared make_optional optional unique_ptr shared_ptr".split())
-_PURE_NAME = re.compile(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
-_FUNCTOR = re.compile(r"(?:::)?([\w:]+?)(?:<.*>)?\s*(?:\{.*\}|\(.*\))\Z", re.DOTALL)
-_NUMBER = re.compile(r"-?\d+[uUlL]*|true|false")
+_PURE_NAME = Regex(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
+_FUNCTOR = Regex(r"(?:::)?([\w:]+?)(?:<.*>)?\s*(?:\{.*\}|\(.*\))\Z", re.DOTALL)
+_NUMBER = Regex(r"-?\d+[uUlL]*|true|false")
 
 
 def constructions(body: Body, classes: frozenset[str]) -> Iterable[CallFact]:

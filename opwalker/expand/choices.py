@@ -19,13 +19,14 @@ from opwalker.expand.fitting import Fitter, callable_parameters
 from opwalker.expand.frames import Frame
 from opwalker.expand.terms import PackTerm, PassedCall, Term, Unknown, flattened
 from opwalker.model.body import CallFact, LambdaFact, LocalFact, Span2
+from opwalker.notation.regex import Regex
 
 #: Calls of lambdas that are combined at one place, and functions that a lambda is passed through.
 MAX_CHOICES = 2000
 MAX_PASSED = 8
-_FORWARDED = re.compile(r"(?:std::)?(?:forward\s*<[^()]*>|move|ref|cref)\s*\(\s*(\w+)\s*\)\Z|\*?\s*&?\s*(\w+)\Z")
-_WORD = re.compile(r"(?<![\w.])(?<!::)[A-Za-z_]\w*(?!\s*\.\.\.)")
-_COUNTED = re.compile(r"sizeof\s*\.\.\.\s*\(\s*\w+\s*\)")
+_FORWARDED = Regex(r"(?:std::)?(?:forward\s*<[^()]*>|move|ref|cref)\s*\(\s*(\w+)\s*\)\Z|\*?\s*&?\s*(\w+)\Z")
+_WORD = Regex(r"(?<![\w.])(?<!::)[A-Za-z_]\w*(?!\s*\.\.\.)")
+_COUNTED = Regex(r"sizeof\s*\.\.\.\s*\(\s*\w+\s*\)")
 _INVOKERS = frozenset(("std::invoke", "invoke", "std::apply"))
 
 

@@ -15,22 +15,23 @@ from opwalker.expand.deduction import as_type
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.terms import ConstTerm, ListTerm, Term, Unknown
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
+from opwalker.notation.regex import Regex
 
 #: Statements that one call may run.
 MAX_STEPS = 20000
-_WORD = re.compile(r"\s*([A-Za-z_]\w*)")
-_SPACES = re.compile(r"\s*")
-_DECLARED = re.compile(
+_WORD = Regex(r"\s*([A-Za-z_]\w*)")
+_SPACES = Regex(r"\s*")
+_DECLARED = Regex(
     r"((?:(?:constexpr|const|static|auto|unsigned|signed|typename)\s+)*[A-Za-z_][\w:]*(?:\s*<.*?>)?(?:::\w+)*(?:\s+(?:const|int|long|char))*"
     r"[\s&]+)([A-Za-z_]\w*)\s*(\[[^\]]*\])?\s*(=|\{|\(|\Z)",
     re.DOTALL,
 )
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*((?:\[[^=]*\])*)\s*(<<|>>|[-+*/%&|^])?=(?!=)\s*(.*)\Z", re.DOTALL)
-_STEPPED = re.compile(r"(?:(\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(\+\+|--))\Z")
+_ASSIGNED = Regex(r"([A-Za-z_]\w*)\s*((?:\[[^=]*\])*)\s*(<<|>>|[-+*/%&|^])?=(?!=)\s*(.*)\Z", re.DOTALL)
+_STEPPED = Regex(r"(?:(\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(\+\+|--))\Z")
 _IGNORED = frozenset(("static_assert", "assert", "typename"))
 #: Checks by macros: where one fails there is no constant, so a program that compiles passes them all.
-_CHECK = re.compile(r"[A-Z][A-Z0-9_]*(?:CHECK|ASSERT)[A-Z0-9_]*\Z")
-_RANGE = re.compile(r"(?:const\s+)?[\w:]+\s*(?:const\s*)?&{0,2}\s*([A-Za-z_]\w*)\s*:(?!:)\s*(.*)\Z", re.DOTALL)
+_CHECK = Regex(r"[A-Z][A-Z0-9_]*(?:CHECK|ASSERT)[A-Z0-9_]*\Z")
+_RANGE = Regex(r"(?:const\s+)?[\w:]+\s*(?:const\s*)?&{0,2}\s*([A-Za-z_]\w*)\s*:(?!:)\s*(.*)\Z", re.DOTALL)
 
 
 class _Return(Exception):

@@ -7,8 +7,6 @@ the arguments out. What cannot be told is Unknown, never a no.
 
 from __future__ import annotations
 
-import re
-
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment
 from opwalker.expand.expressions import evaluate, value_of
@@ -16,8 +14,9 @@ from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import INTEGERS, NoType, TypeTerm, Unknown, builtin
 from opwalker.facts.cpp_brackets import match_angle, split_commas
+from opwalker.notation.regex import Regex
 
-_ENABLE = re.compile(r"\benable_if(?:_t)?\s*<")
+_ENABLE = Regex(r"\benable_if(?:_t)?\s*<")
 
 
 def is_excluded(candidate: Candidate, inside: Environment) -> bool:

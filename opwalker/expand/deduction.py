@@ -5,7 +5,6 @@ In: type patterns and canonical types. Out: terms by parameter name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from opwalker.expand.shapes import Shape, shape
@@ -20,11 +19,12 @@ from opwalker.expand.terms import (
     Unknown,
     print_term,
 )
+from opwalker.notation.regex import Regex
 
-QUALIFIER = re.compile(r"\b(?:const|volatile|typename|constexpr|static|struct|class|enum)\b|\b__restrict__\b")
-_ENUM = re.compile(r"\(([\w: ]+)\)(-?\d+)")
-_NUMBER = re.compile(r"(-?\d+)(u|l|ul|ll|ull)?")
-_WORD = re.compile(r"[A-Za-z_]\w*")
+QUALIFIER = Regex(r"\b(?:const|volatile|typename|constexpr|static|struct|class|enum)\b|\b__restrict__\b")
+_ENUM = Regex(r"\(([\w: ]+)\)(-?\d+)")
+_NUMBER = Regex(r"(-?\d+)(u|l|ul|ll|ull)?")
+_WORD = Regex(r"[A-Za-z_]\w*")
 
 
 class Mismatch(Exception):

@@ -18,8 +18,9 @@ from opwalker.link.index import Index
 from opwalker.model.cpp import ClassDef
 from opwalker.notation.cpp_expression import Expr, parse_expression
 from opwalker.notation.polynomial import Poly, poly, quotient, symbol
+from opwalker.notation.regex import Regex
 
-_ARRAY = re.compile(r"(.+?)((?:\[[^\]]*\])+)\Z")
+_ARRAY = Regex(r"(.+?)((?:\[[^\]]*\])+)\Z")
 _MAX_DEPTH = 6
 
 

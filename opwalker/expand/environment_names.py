@@ -22,9 +22,10 @@ from opwalker.expand.terms import (
     builtin,
 )
 from opwalker.model.body import LambdaFact, LocalFact
+from opwalker.notation.regex import Regex
 
-_DECORATION = re.compile(r"\b(?:constexpr|const|static|inline|consteval|constinit)\b")
-_CONSTANT = re.compile(r"\bconst(?:expr|eval|init)?\b")
+_DECORATION = Regex(r"\b(?:constexpr|const|static|inline|consteval|constinit)\b")
+_CONSTANT = Regex(r"\bconst(?:expr|eval|init)?\b")
 
 
 class NameLookup(Sight):

@@ -13,10 +13,11 @@ from opwalker.expand.environment_classes import Place
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.shapes import shape
 from opwalker.expand.terms import SIZES, ConstTerm, Unknown
+from opwalker.notation.regex import Regex
 
-_ALIGNED = re.compile(r"\b(?:alignas|__align__|__attribute__\s*\(\(\s*aligned)\s*\(\s*((?:[^()]|\([^()]*\))*)\)")
+_ALIGNED = Regex(r"\b(?:alignas|__align__|__attribute__\s*\(\(\s*aligned)\s*\(\s*((?:[^()]|\([^()]*\))*)\)")
 _POINTER = 8
-_VECTOR = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double)([1-4])\Z")
+_VECTOR = Regex(r"(?:u?(?:char|short|int|long|longlong)|float|double)([1-4])\Z")
 #: Alignments of built-in vectors that are not those of their elements.
 _VECTOR_ALIGN = {2: 2, 4: 4}
 

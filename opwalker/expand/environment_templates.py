@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -27,8 +26,9 @@ from opwalker.expand.terms import (
     print_term,
 )
 from opwalker.facts.cpp_brackets import split_commas
+from opwalker.notation.regex import Regex
 
-_WORD = re.compile(r"(?<![\w.])(?<!::)[A-Za-z_]\w*")
+_WORD = Regex(r"(?<![\w.])(?<!::)[A-Za-z_]\w*")
 _SEQUENCES = {"make_index_sequence": "unsigned long", "make_integer_sequence": None}
 _CONSTANTS = frozenset(("integral_constant", "bool_constant"))
 _LOGIC = {"conjunction": all, "disjunction": any, "negation": lambda truths: not truths[0]}

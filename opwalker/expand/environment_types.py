@@ -22,10 +22,11 @@ from opwalker.expand.terms import (
     join_arguments,
 )
 from opwalker.facts.cpp_brackets import match_angle, match_bracket
+from opwalker.notation.regex import Regex
 
-_NUMBER = re.compile(r"-?\d[\w.]*|true|false")
-_TEMPLATE = re.compile(r"::\s*template\s+")
-_NAME = re.compile(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
+_NUMBER = Regex(r"-?\d[\w.]*|true|false")
+_TEMPLATE = Regex(r"::\s*template\s+")
+_NAME = Regex(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
 
 class TypeReading:

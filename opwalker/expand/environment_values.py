@@ -18,17 +18,18 @@ from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import INTEGERS, ConstTerm, ListTerm, Term, TypeTerm, Unknown
 from opwalker.facts.cpp_brackets import match_angle, match_bracket, split_commas
 from opwalker.model.body import LambdaFact
+from opwalker.notation.regex import Regex
 
-_CAST = re.compile(r"(?:reinterpret_cast|static_cast|const_cast|dynamic_cast|bit_cast|std::bit_cast)\s*<")
-_C_CAST = re.compile(
+_CAST = Regex(r"(?:reinterpret_cast|static_cast|const_cast|dynamic_cast|bit_cast|std::bit_cast)\s*<")
+_C_CAST = Regex(
     r"\(\s*((?:const\s+|typename\s+|unsigned\s+|signed\s+)*[\w:]+(?:\s*<[^()]*>)?(?:::\w+)?(?:\s*const)?\s*[*&]*)\s*\)\s*(?=[\w(&*:\"-])"
 )
-_DATA = re.compile(r"(const_|mutable_)?data(?:_ptr)?\Z")
-_NEW = re.compile(r"new\s+([\w:]+)")
-_FORWARD = re.compile(r"(?:std::(?:move|forward|as_const|ref|cref|addressof)|static_cast)\s*(<.*?>)?\s*\(", re.DOTALL)
-_PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
-_QUALIFIED = re.compile(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*")
-_STRING = re.compile(r'(?:u8|[uUL])?"')
+_DATA = Regex(r"(const_|mutable_)?data(?:_ptr)?\Z")
+_NEW = Regex(r"new\s+([\w:]+)")
+_FORWARD = Regex(r"(?:std::(?:move|forward|as_const|ref|cref|addressof)|static_cast)\s*(<.*?>)?\s*\(", re.DOTALL)
+_PLAIN = Regex(r"[A-Za-z_]\w*\Z")
+_QUALIFIED = Regex(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*")
+_STRING = Regex(r'(?:u8|[uUL])?"')
 _COMPARED = frozenset(("||", "&&", "==", "!=", "<=", ">=", "<", ">"))
 #: Members of tensors and containers, with what they give.
 _GIVES = {
@@ -36,7 +37,7 @@ _GIVES = {
     "get_device": "signed char", "is_contiguous": "bool", "defined": "bool", "has_value": "bool", "is_cuda": "bool",
     "nbytes": "unsigned long", "itemsize": "unsigned long",
 }  # fmt: skip
-_TENSORS = re.compile(r"(?:\w+::)*Tensor(?:Base|View)?\Z")
+_TENSORS = Regex(r"(?:\w+::)*Tensor(?:Base|View)?\Z")
 
 
 class ValueTypes:

@@ -14,10 +14,11 @@ from opwalker.expand.scope import Scope
 from opwalker.expand.terms import SIZES, ConstTerm, FunctionTerm, ListTerm, Term, TypeTerm, Unknown
 from opwalker.expand.tokens import Token
 from opwalker.facts.cpp_brackets import split_commas
+from opwalker.notation.regex import Regex
 
-_NUMBER = re.compile(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)([uUlLzZ]*)\Z")
-_FLOAT = re.compile(r"(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFlL]?\Z")
-_CHARACTER = re.compile(r"'(\\?.)'\Z", re.DOTALL)
+_NUMBER = Regex(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)([uUlLzZ]*)\Z")
+_FLOAT = Regex(r"(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFlL]?\Z")
+_CHARACTER = Regex(r"'(\\?.)'\Z", re.DOTALL)
 _ESCAPES = {"\\n": 10, "\\t": 9, "\\0": 0, "\\r": 13, "\\\\": 92, "\\'": 39}
 _SUFFIXES = {
     "u": "unsigned int", "l": "long", "ul": "unsigned long", "lu": "unsigned long", "ll": "long long",
@@ -25,9 +26,9 @@ _SUFFIXES = {
 }  # fmt: skip
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast"))
 _TRANSPARENT = frozenset(("std::move", "std::forward", "std::as_const"))
-_CONSTANT = re.compile(r"std::integral_constant<(.*), ([^,]*)>\s*\Z")
-_FOLDED = re.compile(r"(\|\||&&|[-+*&|^])\s*\.\.\.(?:\s*(\|\||&&|[-+*&|^])\s*(.+))?\Z", re.DOTALL)
-_FOLDED_LEFT = re.compile(
+_CONSTANT = Regex(r"std::integral_constant<(.*), ([^,]*)>\s*\Z")
+_FOLDED = Regex(r"(\|\||&&|[-+*&|^])\s*\.\.\.(?:\s*(\|\||&&|[-+*&|^])\s*(.+))?\Z", re.DOTALL)
+_FOLDED_LEFT = Regex(
     r"\A\s*(?:(?P<first>.+?)\s*(?:\|\||&&|[-+*&|^])\s*)?\.\.\.\s*(?P<op>\|\||&&|[-+*&|^])(?P<rest>.+)\Z", re.DOTALL
 )
 _MAX_DEPTH = 60

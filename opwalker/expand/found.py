@@ -5,8 +5,6 @@ In: finds, in the order in which they are met. Out: ``Reach``.
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
@@ -14,8 +12,9 @@ from opwalker.expand.frames import Frame
 from opwalker.model.body import CallFact
 from opwalker.model.reach import KernelRef, LaunchSite, Reach
 from opwalker.model.walk import Gap, PathStep, Terminal
+from opwalker.notation.regex import Regex
 
-_MADE = re.compile(r"(?:^|::|\.)(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided)?\Z|(?:^|::)from_blob\Z")
+_MADE = Regex(r"(?:^|::|\.)(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided)?\Z|(?:^|::)from_blob\Z")
 _SHOWN = 120
 
 

@@ -21,15 +21,16 @@ from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact
 from opwalker.model.cpp import Variable
+from opwalker.notation.regex import Regex
 
-_CALLABLE = re.compile(r"\(\s*(?:[\w:]+\s*::\s*)?\*\s*\)|\b(?:\w+_)?function(?:_ref)?\s*<")
-_ROOT = re.compile(r"[(*&\s]*(?:this\s*->\s*)?([A-Za-z_]\w*)\s*(\(\s*\))?")
-_STORED = re.compile(
+_CALLABLE = Regex(r"\(\s*(?:[\w:]+\s*::\s*)?\*\s*\)|\b(?:\w+_)?function(?:_ref)?\s*<")
+_ROOT = Regex(r"[(*&\s]*(?:this\s*->\s*)?([A-Za-z_]\w*)\s*(\(\s*\))?")
+_STORED = Regex(
     r"\s*(?:\.\s*\w+\s*=\s*)?(?:\(\s*[\w:<>*&,\s()]*\)\s*|std::move\s*\(\s*)?&?\s*"
     r"((?:::)?[A-Za-z_][\w:]*)\s*(?:<.*>)?\s*\)?\s*\Z",
     re.DOTALL,
 )
-_NAMES = re.compile(r"(?<![\w.>\"])(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?!\s*\()")
+_NAMES = Regex(r"(?<![\w.>\"])(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?!\s*\()")
 _INSERTS = "emplace|insert|insert_or_assign|try_emplace|push_back|emplace_back|emplace_front|push_front|add|assign"
 _DEEPEST = 3
 

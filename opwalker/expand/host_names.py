@@ -18,9 +18,10 @@ from opwalker.expand.returning import PLAIN_RETURNS
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index
 from opwalker.model.body import Span2
+from opwalker.notation.regex import Regex
 
 _MAX_RETURNS = 3
-_BLANKS = re.compile(r"\s*")
+_BLANKS = Regex(r"\s*")
 
 
 class HostFinder:

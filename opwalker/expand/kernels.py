@@ -21,10 +21,11 @@ from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index
 from opwalker.model.body import LambdaFact, Span2
 from opwalker.model.reach import KernelRef
+from opwalker.notation.regex import Regex
 
-NAME = re.compile(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_SCOPED = re.compile(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
+NAME = Regex(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
+_WORD = Regex(r"[A-Za-z_]\w*")
+_SCOPED = Regex(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
 _MAX_DEPTH = 24
 #: Expressions that are read for one that may mean a kernel.
 _MAX_STEPS = 5000

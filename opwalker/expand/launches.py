@@ -14,12 +14,13 @@ from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import CallFact, LaunchFact, Span2
 from opwalker.model.reach import KernelRef, LaunchSite
 from opwalker.model.walk import Gap, PathStep, Span, Terminal
+from opwalker.notation.regex import Regex
 
 #: What may stand before a kernel's name in an expression: parentheses, C casts, the address operator.
-_AROUND = re.compile(r"(?:[\s(&*]|\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\))*")
-_CAST = re.compile(r"(?:(?:static|reinterpret|const|dynamic)_cast|std::(?:forward|move))\s*<")
-_QUALIFIED = re.compile(r"(?:::)?\w+(?:\s*::\s*\w+)*")
-_EXTENT = re.compile(r"\bdim3\b|\bauto\b|Dim3|dim3_t")
+_AROUND = Regex(r"(?:[\s(&*]|\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\))*")
+_CAST = Regex(r"(?:(?:static|reinterpret|const|dynamic)_cast|std::(?:forward|move))\s*<")
+_QUALIFIED = Regex(r"(?:::)?\w+(?:\s*::\s*\w+)*")
+_EXTENT = Regex(r"\bdim3\b|\bauto\b|Dim3|dim3_t")
 
 
 class LaunchReader:

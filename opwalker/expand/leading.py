@@ -16,8 +16,9 @@ from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terminals import KERNEL_QUERIES, LAUNCH_CALLS
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function
+from opwalker.notation.regex import Regex
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = Regex(r"[A-Za-z_]\w*")
 _LAUNCH = "<<<"
 NOTHING: frozenset[str] = frozenset()
 _APIS = frozenset(LAUNCH_CALLS)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from opwalker.expand.files import Configuration, holds
 from opwalker.link.index import Index
 from opwalker.model.cpp import MacroEvent
+from opwalker.notation.regex import Regex
 
 #: Pseudo-path of the bundled knowledge of library macros.
 KNOWN = "<known macros>"
@@ -22,18 +23,18 @@ KNOWN = "<known macros>"
 _END = 1 << 60
 
 #: Names that compilers, CUDA, torch and the libraries around them set in headers of their own.
-_OUTSIDE = re.compile(
+_OUTSIDE = Regex(
     r"_|(?:CUTLASS|CUTE|CUDA|CUDART|CUDNN|CUBLAS|CUB|THRUST|NCCL|NVSHMEM|TORCH|AT|C10|PYBIND11|PY|Py|HIP|ROCM|CK|DNNL|"
     r"MKL|FLASHINFER|TVM|DMLC|EIGEN|BOOST|GTEST|FMT|OPENMP|ISA|SIMD|ARM|CPU_CAPABILITY|LITTLE|BIG|BYTE|linux|WIN)"
 )
 
 #: Libraries whose headers a tree may hold itself: then they set nothing that is not in the tree. A tree that defines so
 #: many macros of a family holds its library.
-_VENDORED = re.compile(r"(?:CUTLASS|CUTE|CK|CUB|THRUST|FLASHINFER|TVM|DMLC|EIGEN|FMT|PYBIND11|BOOST)_")
+_VENDORED = Regex(r"(?:CUTLASS|CUTE|CK|CUB|THRUST|FLASHINFER|TVM|DMLC|EIGEN|FMT|PYBIND11|BOOST)_")
 _FAMILY = 20
 
 #: Macros that nvcc sets in its pass for one architecture; ``__CUDA_ARCH_LIST__`` is the same in all.
-_OF_A_PASS = re.compile(r"__CUDA_ARCH_(?!LIST__)")
+_OF_A_PASS = Regex(r"__CUDA_ARCH_(?!LIST__)")
 
 
 class MacroChoice(Struct, frozen=True):

@@ -8,7 +8,6 @@ gets a place behind the end of its file, whose line is that of the macro's use.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from string import ascii_letters, digits
 from typing import TypeVar
@@ -26,14 +25,15 @@ from opwalker.facts.cpp_scan import scan
 from opwalker.link.index import Index
 from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, MacroEvent, Parameter, Variable
 from opwalker.model.source import SourceFile
+from opwalker.notation.regex import Regex
 
 T = TypeVar("T", ClassDef, EnumDef, Alias, Variable)
-_EXPLICIT = re.compile(r"\btemplate\s+(?!<)")
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_APPLIED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_WHOLE = re.compile(r"\)\s*(?:const\s*|noexcept\s*|override\s*)*\{")
+_EXPLICIT = Regex(r"\btemplate\s+(?!<)")
+_WORD = Regex(r"[A-Za-z_]\w*")
+_APPLIED = Regex(r"\b([A-Za-z_]\w*)\s*\(")
+_WHOLE = Regex(r"\)\s*(?:const\s*|noexcept\s*|override\s*)*\{")
 #: What else a macro may declare: classes, aliases, constants, tables.
-_DECLARED = re.compile(
+_DECLARED = Regex(
     r"\b(?:struct|class|union|enum)\b[^;(){}]*\{|\]\s*=\s*\{|\bconstexpr\b[^;(){}]*[={]|\busing\s[\w\s#]+="
     r"|\btypedef\b|\bextern\b"
 )

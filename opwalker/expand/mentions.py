@@ -5,13 +5,12 @@ In: a text. Out: names, places and the spans of their arguments. Whether a name 
 
 from __future__ import annotations
 
-import re
-
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import Span2
+from opwalker.notation.regex import Regex
 
-_WITH_ARGUMENTS = re.compile(r"(?<![\w.>:])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*<(?![<=])")
-_ENDS = re.compile(r"\s*(?:[,;)}\]]|:(?!:)|\Z)")
+_WITH_ARGUMENTS = Regex(r"(?<![\w.>:])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*<(?![<=])")
+_ENDS = Regex(r"\s*(?:[,;)}\]]|:(?!:)|\Z)")
 
 
 def mentions(text: str) -> list[tuple[str, int, tuple[Span2, ...]]]:

@@ -24,16 +24,17 @@ from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import Block, CallFact, LambdaFact, Span2
 from opwalker.model.cpp import ClassDef
 from opwalker.model.reach import Origin
+from opwalker.notation.regex import Regex
 
 T = TypeVar("T")
 
 _MAX_DEPTH = 12
 #: A name that is not a member of something and not the scope of something known by another name.
-_WORD = re.compile(r"(?<![\w.])(?<!::)(?<!->)[A-Za-z_]\w*")
+_WORD = Regex(r"(?<![\w.])(?<!::)(?<!->)[A-Za-z_]\w*")
 #: A name with what makes no other value of it: its type, its value, a call of the constant.
 _PLAIN = r"(?:typename\s+)?(?:decltype\s*\(\s*)?{0}(?:\s*\))?(?:(?:::|\.)(?:value|type|kValue))?(?:\(\)|\{{\}})?"
-_DATA = re.compile(r"\bdata(?:_ptr)?\s*<|_data_ptr\s*<")
-_CAST = re.compile(r"(?:reinterpret|static|const)_cast\s*<")
+_DATA = Regex(r"\bdata(?:_ptr)?\s*<|_data_ptr\s*<")
+_CAST = Regex(r"(?:reinterpret|static|const)_cast\s*<")
 _BRANCHES = ("case", "if", "else")
 _NO_TEST = ("true", "false", "1", "0", "!(true)", "!(false)", "!(0)", "!(1)")
 

@@ -15,12 +15,13 @@ from opwalker.expand.bodies import Bodies
 from opwalker.expand.resolve import Candidate, Context, Resolver
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
+from opwalker.notation.regex import Regex
 
-_STORES = re.compile(r"(?:\.|->)\s*([A-Za-z_]\w*)\s*\(")
-_OBJECT = re.compile(r"[\w:]+\s*<.*>\s*::\s*\w+\s*\(\s*\)\Z|[\w:]*::\s*\w+\s*\(\s*\)\Z", re.DOTALL)
-_FUNCTION = re.compile(r"\s*&?\s*((?:::)?[A-Za-z_][\w:]*)\s*\Z")
+_STORES = Regex(r"(?:\.|->)\s*([A-Za-z_]\w*)\s*\(")
+_OBJECT = Regex(r"[\w:]+\s*<.*>\s*::\s*\w+\s*\(\s*\)\Z|[\w:]*::\s*\w+\s*\(\s*\)\Z", re.DOTALL)
+_FUNCTION = Regex(r"\s*&?\s*((?:::)?[A-Za-z_][\w:]*)\s*\Z")
 #: What may stand before an object in a statement.
-_BEGINS = re.compile(r"[;{}=(,]")
+_BEGINS = Regex(r"[;{}=(,]")
 
 
 class Registries:

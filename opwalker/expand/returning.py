@@ -5,19 +5,18 @@ In: a function of the index. Out: yes or no, on the generous side. Which kernels
 
 from __future__ import annotations
 
-import re
-
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.resolve import Candidate, Resolver
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function, Variable
+from opwalker.notation.regex import Regex
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = Regex(r"[A-Za-z_]\w*")
 PLAIN_RETURNS = frozenset(
     "void bool int float double size_t int64_t uint32_t dim3 cudaStream_t std::string torch::Tensor at::Tensor".split()
 )
 #: The type of a variable that is a number.
-_NUMBER = re.compile(r"\b(?:bool|char|short|int|long|unsigned|float|double|size_t|u?int\d+_t)(?:\s+const)?\s*\Z")
+_NUMBER = Regex(r"\b(?:bool|char|short|int|long|unsigned|float|double|size_t|u?int\d+_t)(?:\s+const)?\s*\Z")
 
 
 class Returning:

@@ -6,7 +6,6 @@ name and place; the line is where the macro is used, as a reader of the function
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from opwalker.expand.expanded import Expanded
@@ -28,9 +27,10 @@ from opwalker.model.statements import (
     Span2,
     Statement,
 )
+from opwalker.notation.regex import Regex
 
 #: A word of a return type that may be a macro.
-_MACRO = re.compile(r"\b[A-Z_]*[A-Z][A-Z0-9_]*\b")
+_MACRO = Regex(r"\b[A-Z_]*[A-Z][A-Z0-9_]*\b")
 
 
 class RoutineReader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from opwalker.notation.regex import Regex
 
 #: Enumerator of ScalarType -> C++ type as a demangler prints it.
 CPP_TYPES: dict[str, str] = {
@@ -43,9 +43,9 @@ VALUES: dict[str, int] = {
         "Int7 Float8_e8m0fnu Float4_e2m1fn_x2".split()
     )
 }
-_ENUMERATOR = re.compile(r"(?:::)?(?:at|c10|torch|torch::headeronly)::(?:ScalarType::|k)(\w+)\Z")
+_ENUMERATOR = Regex(r"(?:::)?(?:at|c10|torch|torch::headeronly)::(?:ScalarType::|k)(\w+)\Z")
 
-_MAPPED = re.compile(
+_MAPPED = Regex(
     r"(?:typename\s+)?(?:::)?(?:[\w:]*::)?(?:ScalarTypeToCPPTypeT?|ScalarTypeToCPPType)\s*<\s*([\w:]+?)\s*>(?:::type|::t)?\Z"
 )
 _BARE = {"qint8": "QInt8", "quint8": "QUInt8", "qint32": "QInt32"}

@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from opwalker.facts.cpp_brackets import match_angle, match_bracket, split_commas
 from opwalker.facts.cpp_heads import parse_parameters
+from opwalker.notation.regex import Regex
 
 _QUALIFIERS = frozenset("const volatile typename constexpr static struct class enum __restrict__ __restrict".split())
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_CONST_END = re.compile(r"\s*\b(const|volatile|__restrict__|__restrict)\Z")
-_EXTENT = re.compile(r"\[([^\[\]]*)\]\Z")
-_POINTED = re.compile(r"\(\s*((?:[\w:]+::)?[*&]+)\s*\w*\s*((?:\[[^\]]*\])?)\s*\)")
+_WORD = Regex(r"[A-Za-z_]\w*")
+_CONST_END = Regex(r"\s*\b(const|volatile|__restrict__|__restrict)\Z")
+_EXTENT = Regex(r"\[([^\[\]]*)\]\Z")
+_POINTED = Regex(r"\(\s*((?:[\w:]+::)?[*&]+)\s*\w*\s*((?:\[[^\]]*\])?)\s*\)")
 
 
 class Shape(Struct, frozen=True):

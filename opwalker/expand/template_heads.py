@@ -8,9 +8,10 @@ from functools import lru_cache
 from msgspec import Struct
 
 from opwalker.facts.cpp_brackets import flat, split_commas
+from opwalker.notation.regex import Regex
 
-_NAMED = re.compile(r"([A-Za-z_]\w*)\s*\Z")
-_FUNCTION = re.compile(r"\(\s*[*&]\s*(\w+)\s*\)")
+_NAMED = Regex(r"([A-Za-z_]\w*)\s*\Z")
+_FUNCTION = Regex(r"\(\s*[*&]\s*(\w+)\s*\)")
 
 
 class TemplateParameter(Struct, frozen=True):

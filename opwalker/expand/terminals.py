@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from opwalker.notation.regex import Regex
+
 #: Kernel launches through the runtime or driver: name -> (style, index of the kernel, how the configuration is passed).
 LAUNCH_CALLS: dict[str, tuple[str, int, str]] = {
     "cudaLaunchKernel": ("cudaLaunchKernel", 0, "kernel-grid-block-args-shared-stream"),
@@ -25,7 +27,7 @@ LAUNCH_CALLS: dict[str, tuple[str, int, str]] = {
 }
 
 #: Runtime calls that take a kernel without launching it.
-KERNEL_QUERIES = re.compile(
+KERNEL_QUERIES = Regex(
     r"(?:cuda|hip)(?:FuncSetAttribute|FuncGetAttributes|FuncSetCacheConfig|FuncSetSharedMemConfig|Occupancy\w+|GetFuncBySymbol|"
     r"GetSymbolAddress|FuncGetName|FuncGetModule|FuncGetParamInfo|KernelSetAttributeForDevice)\Z|cu(?:Func\w+|Occupancy\w+|Kernel\w+)\Z"
 )
@@ -38,7 +40,7 @@ NO_FUNCTIONS = frozenset(
 _TABLE: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "library",
-        re.compile(
+        Regex(
             r"(?:::)?(?:(?:cublas|cublasLt|cudnn|cusparse|cusparseLt|cusolver|cufft|curand|nccl|nvshmem|nvshmemx|rocblas|hipblas|"
             r"hipblasLt|miopen|rccl|mkl|cblas|dnnl|oneDNN|ncclGin)\w*)\Z|"
             r"(?:.*::)?(?:cub|hipcub|rocprim)::Device\w+::\w+\Z|(?:.*::)?thrust::(?!device\b|host\b|raw_\w+|make_\w+|get\b|cuda\b|"
@@ -48,14 +50,14 @@ _TABLE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "memory",
-        re.compile(
+        Regex(
             r"(?:::)?(?:cuda|hip)(?:Memcpy|Memset|Malloc|Free|HostAlloc|HostRegister|HostUnregister|HostGetDevicePointer|IpcOpen|IpcGet|IpcClose|MemPrefetch|"
             r"MemAdvise|MemPool|MemcpyBatch)\w*\Z|(?:::)?cu(?:Mem|Ipc)\w*\Z|(?:::)?hipMem\w*\Z|(?:std::)?mem(?:cpy|set|move)\Z"
         ),
     ),
     (
         "torch",
-        re.compile(
+        Regex(
             r"(?:::)?(?:at|torch|torch::stable|torch::headeronly)::(?:_?[a-z]\w*)\Z|"
             r"(?:::)?(?:aoti_torch_(?:call_dispatcher|aten_\w+|cuda_\w+|cpu_\w+|copy_|zero_|clone\w*|empty\w*|new_\w+)|torch_call_dispatcher)\Z"
         ),
@@ -69,7 +71,7 @@ _TORCH_NOT = frozenset(
 )
 #: Calls that do no device work, wherever their bodies are: the standard library, getters and checks of torch, the
 #: runtime's queries, and names in capitals, which are macros that check or report.
-_HARMLESS = re.compile(
+_HARMLESS = Regex(
     r"(?:::)?(?:std|c10|at|torch|py|pybind11|nb|nanobind|tvm|fmt|cuda|nvtx3?|cute)::.*|(?:::)?(?:cuda|hip|cu[A-Z]|hip[A-Z])\w*|"
     r"(?:.*::)?[A-Z][A-Z0-9_]*|(?:.*::)?(?:min|max|abs|ceil|floor|sqrt|log2?f?|exp2?f?|pow|round|printf|fprintf|snprintf|puts|"
     r"getenv|atoi|atol|strcmp|strncmp|strlen|strtol|exit|abort|assert|move|forward|swap|get|tie|make_\w+|to_string|"
@@ -77,11 +79,11 @@ _HARMLESS = re.compile(
     r"static_assert|alignof|offsetof|typeid|throw|__\w+|int|float|double|bool|unsigned|int\d+_t|uint\d+_t|size_t|dim3|"
     r"(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|half|__half)"
 )
-_HARMLESS_TYPE = re.compile(
+_HARMLESS_TYPE = Regex(
     r"(?:std|c10|at|torch|py|pybind11|tvm|cuda|nb|nanobind)::|.*(?:Tensor|Stream|Guard|string|vector|Options|Generator|Array|"
     r"Shape|Device|Event|Properties|Prop|IntArrayRef|ArrayRef|Scalar|DataPtr|lock|mutex)\w*\Z|dim3|[a-z_]+\d*(?:_t)?\Z"
 )
-_HANDLE = re.compile(r'\bfind(?:SchemaOrThrow|Schema|Op)\s*\((?:\s*\{?\s*"([^"]*)"\s*(?:,\s*"([^"]*)")?)?')
+_HANDLE = Regex(r'\bfind(?:SchemaOrThrow|Schema|Op)\s*\((?:\s*\{?\s*"([^"]*)"\s*(?:,\s*"([^"]*)")?)?')
 _TENSOR_METHODS = frozenset(
     "copy_ fill_ zero_ index_select index_put_ matmul mm bmm add_ mul_ div_ sub_ contiguous to clone cumsum sum max "
     "min "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_TOKEN = re.compile(
+from opwalker.notation.regex import Regex
+
+_TOKEN = Regex(
     r"""(?P<space>\s+)
       | (?:\bu8|\b[uUL])?R"([^()\\\s]{0,16})\([\s\S]*?\)\2"
       | (?:\bu8|\b[uUL])?"(?:[^"\\]|\\[\s\S])*"

@@ -6,14 +6,14 @@ interfaces, as data; which class a name means is not looked at.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.terms import INTEGERS, Unknown
+from opwalker.notation.regex import Regex
 
 _FLOATS = frozenset(("float", "double", "long double"))
-_UNSIGNED = re.compile(r"unsigned |bool\Z")
+_UNSIGNED = Regex(r"unsigned |bool\Z")
 #: Types that torch computes in ``float`` (``at::opmath_type``, ``at::acc_type`` on the device).
 _SMALL = frozenset(
     "c10::Half c10::BFloat16 __half __nv_bfloat16 c10::Float8_e4m3fn c10::Float8_e5m2 c10::Float8_e4m3fnuz "

@@ -11,14 +11,13 @@ from opwalker.expand.operators import last_member, opening
 from opwalker.expand.resolve import Context, strip_arguments
 from opwalker.link.index import Index
 from opwalker.model.body import LocalFact
+from opwalker.notation.regex import Regex
 
-_DECORATION = re.compile(
+_DECORATION = Regex(
     r"\b(?:const|volatile|static|constexpr|typename|struct|class|thread_local|inline|extern|__restrict__)\b|[*&]"
 )
-_SMART = re.compile(
-    r"(?:std::)?(?:unique_ptr|shared_ptr|optional|reference_wrapper|vector|array)\s*<\s*(.*)>\Z", re.DOTALL
-)
-_MADE = re.compile(
+_SMART = Regex(r"(?:std::)?(?:unique_ptr|shared_ptr|optional|reference_wrapper|vector|array)\s*<\s*(.*)>\Z", re.DOTALL)
+_MADE = Regex(
     r"(?:(?:reinterpret_cast|static_cast|dynamic_cast|const_cast)\s*<(?P<cast>[^()]*)>\s*\(|"
     r"new\s+(?P<new>[\w:]+(?:\s*<.*?>)?)\s*[({\[;]|"
     r"std::make_(?:unique|shared)\s*<(?P<made>[^()]*)>\s*\(|\(\s*(?P<c>[\w:]+)\s*\*\s*\)\s*\w)",
@@ -28,7 +27,7 @@ _MADE = re.compile(
 #: Members that give what a wrapper holds; wrappers are read as what they hold.
 _UNWRAPS = frozenset("value get at front back lock operator* emplace_back".split())
 _DEEPEST = 8
-_EXTENTS = re.compile(r"(?:\[[^\[\]]*\]\s*)+\Z")
+_EXTENTS = Regex(r"(?:\[[^\[\]]*\]\s*)+\Z")
 
 
 def _stripped(text: str) -> str:

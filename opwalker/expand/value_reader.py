@@ -18,11 +18,12 @@ from opwalker.expand.values import LambdaCall, Number, Pointer, Several, Unread,
 from opwalker.model.body import LambdaFact, LocalFact, Span2
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
 from opwalker.notation.polynomial import Atom, Poly, call, load, of_atom, poly, quotient, symbol
+from opwalker.notation.regex import Regex
 
-_NUMBER = re.compile(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)([uUlLzZ]*)\Z")
-_SIZEOF = re.compile(r"(?:sizeof|alignof)\((.*)\)\Z", re.DOTALL)
-_CAST_TYPE = re.compile(r"\w+\s*<(.*)>\Z|\((.*)\)\Z", re.DOTALL)
-_TEMPLATE = re.compile(r"([\w:~\s]+?)\s*<(.*)>\Z", re.DOTALL)
+_NUMBER = Regex(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)([uUlLzZ]*)\Z")
+_SIZEOF = Regex(r"(?:sizeof|alignof)\((.*)\)\Z", re.DOTALL)
+_CAST_TYPE = Regex(r"\w+\s*<(.*)>\Z|\((.*)\)\Z", re.DOTALL)
+_TEMPLATE = Regex(r"([\w:~\s]+?)\s*<(.*)>\Z", re.DOTALL)
 _FOLDED = {"min": "min", "max": "max", "fmin": "min", "fmax": "max"}
 _LOADS = frozenset(("__ldg", "__ldcs", "__ldca", "__ldcg", "__ldcv", "__ldlu"))
 _NO_VALUE = frozenset(("using", "namespace", "using namespace"))

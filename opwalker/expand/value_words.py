@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
-_QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict|constexpr|static|inline|register)\b")
+from opwalker.notation.regex import Regex
+
+_QUALIFIER = Regex(r"\b(?:const|volatile|__restrict__|__restrict|restrict|constexpr|static|inline|register)\b")
 
 
 def element_of(kind: str) -> str:

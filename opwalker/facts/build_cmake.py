@@ -12,6 +12,7 @@ from bisect import bisect_right
 
 from opwalker.model.build import BuildArgument, BuildCommand
 from opwalker.model.source import Problem
+from opwalker.notation.regex import Regex
 
 #: Blocks: the command that opens one and the one that closes it.
 _CLOSERS = {
@@ -34,16 +35,16 @@ MAX_PROBLEMS = 10
 MAX_ARGUMENTS = 20_000
 
 _BRACKET = r"\[(?P<{0}>=*)\[.*?\](?P={0})\]"
-_SPACE = re.compile(r"(?:\s+|#" + _BRACKET.format("c") + r"|#[^\n]*)+", re.DOTALL)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ARGUMENT = re.compile(
+_SPACE = Regex(r"(?:\s+|#" + _BRACKET.format("c") + r"|#[^\n]*)+", re.DOTALL)
+_NAME = Regex(r"[A-Za-z_][A-Za-z0-9_]*")
+_ARGUMENT = Regex(
     _BRACKET.format("b")
     + r'|"(?P<quoted>(?:[^"\\]|\\.)*)"'
     + r'|(?P<bare>(?:[^\s()#"\\]|\\.)(?:[^\s()#"\\]|\\.|"(?:[^"\\\n]|\\.)*")*)'
     + r"|(?P<paren>[()])",
     re.DOTALL,
 )
-_NEXT_COMMAND = re.compile(r"^[ \t]*[A-Za-z_][A-Za-z0-9_]*[ \t]*\(", re.MULTILINE)
+_NEXT_COMMAND = Regex(r"^[ \t]*[A-Za-z_][A-Za-z0-9_]*[ \t]*\(", re.MULTILINE)
 
 
 def read_cmake(text: str) -> tuple[tuple[BuildCommand, ...], tuple[Problem, ...]]:

@@ -7,15 +7,15 @@ file the text is kept, since what it makes depends on other files, and evaluated
 from __future__ import annotations
 
 import posixpath
-import re
 
 from opwalker.facts.build_cmake import read_cmake
 from opwalker.facts.build_project import read_project
 from opwalker.facts.build_words import makes_extensions
 from opwalker.model.build import BuildFile
+from opwalker.notation.regex import Regex
 
-_PROJECT = re.compile(r"pyproject(?:[_-]\w+)?\.toml\Z")
-_SETUP = re.compile(r"setup(?:[_-]\w+)?\.py\Z")
+_PROJECT = Regex(r"pyproject(?:[_-]\w+)?\.toml\Z")
+_SETUP = Regex(r"setup(?:[_-]\w+)?\.py\Z")
 
 #: Larger ones are data or generated.
 MAX_SIZE = 2_000_000

@@ -6,14 +6,14 @@ In: a text. Out: a yes or no, and names. A yes costs a closer look and is never 
 
 from __future__ import annotations
 
-import re
+from opwalker.notation.regex import Regex
 
 #: Names that are given to extensions: in their calls, as a keyword, or held in a variable that is called a name.
-_NAMED = re.compile(
+_NAMED = Regex(
     r"(?:[Ee]xtension|\bload|\bload_inline)\(\s*(?:name\s*=\s*)?['\"]([A-Za-z_][\w.]*)['\"]"
     r"|\b\w*(?:name|NAME)\s*=\s*['\"]([A-Za-z_][\w.]*)['\"]"
 )
-_FLAG = re.compile(r"(?<=[\"'\s])-D([A-Za-z_]\w*)")
+_FLAG = Regex(r"(?<=[\"'\s])-D([A-Za-z_]\w*)")
 
 
 def makes_extensions(text: str) -> bool:

@@ -8,8 +8,9 @@ source means and is dropped.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
+
+from opwalker.notation.regex import Regex
 
 #: Other spellings of the flags that are kept.
 _LONG = {
@@ -34,7 +35,7 @@ _DROPPED_WITH_VALUE = frozenset(
 #: Flags that hand words to the host compiler, separated by commas.
 _HANDS_ON = ("-Xcompiler", "--compiler-options")
 
-_STANDARD = re.compile(r"(?:c|gnu)\+\+\w+")
+_STANDARD = Regex(r"(?:c|gnu)\+\+\w+")
 
 
 def translated(arguments: Sequence[str], directory: str) -> tuple[str, ...]:

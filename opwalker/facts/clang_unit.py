@@ -9,7 +9,6 @@ the library may crash, hang or grow. Nothing is compared here.
 from __future__ import annotations
 
 import os
-import re
 import time
 from typing import Any
 
@@ -23,6 +22,7 @@ from opwalker.model.clang import (
     ClangUnit,
     UnitRequest,
 )
+from opwalker.notation.regex import Regex
 
 #: Errors that are shown, and the most whose places are kept.
 _SHOWN_ERRORS = 3
@@ -31,7 +31,7 @@ _KEPT_ERRORS = 400
 #: ``CXTranslationUnit_KeepGoing``: a header that is missing is no reason to stop.
 _KEEP_GOING = 0x200
 
-_MISSING = re.compile(r"'([^']+)' file not found")
+_MISSING = Regex(r"'([^']+)' file not found")
 
 
 def read_unit(request: UnitRequest) -> ClangUnit:

@@ -11,17 +11,18 @@ import re
 from opwalker.facts.cpp_brackets import match_angle, match_bracket, split_commas
 from opwalker.facts.cpp_text import Blanked, Conditionals, blank
 from opwalker.model.cpp import BindingCall, BindingSite, Function, Invocation
+from opwalker.notation.regex import Regex
 
-_CALL = re.compile(
+_CALL = Regex(
     r"(\.|->)\s*(?:template\s+)?(def\w*|impl\w*|_impl|op|value|attr|export_values|fallback|class_|func|init|set_python_module)"
     r"\s*(<|\()"
 )
-_CLASS = re.compile(
+_CLASS = Regex(
     r"\b(?:[A-Za-z_]\w*::)*(class_|enum_|ObjectDef|GlobalDef|RegisterOperators(?=\s+\w+\s*[({]|\s*[<({]))"
     r"(?:(?<=Operators)\s+\w+)?\s*(?=[<({])"
 )
-_STATEMENT = re.compile(r"(?:^|[;{}])\s*((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)\s*(?:<[^;(){}]*>)?\s*\(")
-_HANDLE = re.compile(r"(?:[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\s*<[^<>;]*>)?(?:\s*\([^()]*\))?)\s*\Z")
+_STATEMENT = Regex(r"(?:^|[;{}])\s*((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)\s*(?:<[^;(){}]*>)?\s*\(")
+_HANDLE = Regex(r"(?:[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\s*<[^<>;]*>)?(?:\s*\([^()]*\))?)\s*\Z")
 _KEYWORDS = frozenset("if for while switch return sizeof catch else do".split())
 
 
@@ -52,7 +53,7 @@ def read_bindings(
     return tuple(sites)
 
 
-_LOOSE = re.compile(r"\bRegisterOperators\s*(?:\w+\s*)?[({]")
+_LOOSE = Regex(r"\bRegisterOperators\s*(?:\w+\s*)?[({]")
 
 
 def _loose_registrations(

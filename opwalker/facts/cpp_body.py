@@ -6,7 +6,6 @@ its nodes never leave this file.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from functools import lru_cache
 from typing import Any
@@ -26,8 +25,9 @@ from opwalker.model.body import (
     LocalFact,
     Span2,
 )
+from opwalker.notation.regex import Regex
 
-_SPECIFIER = re.compile(
+_SPECIFIER = Regex(
     r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)"
     r"|__align__\s*\([^()]*(?:\([^()]*\))?[^()]*\)|alignas\s*\([^()]*(?:\([^()]*\))?[^()]*\)"
     r"|__pragma\s*\([^()]*\)|_Pragma\s*\([^()]*\)|__extension__|\b__restrict__\b|\b__restrict\b|\b__forceinline__\b"

@@ -5,7 +5,7 @@ In: text with comments and strings blanked. Out: offsets. Nothing here knows a d
 
 from __future__ import annotations
 
-import re
+from opwalker.notation.regex import Regex
 
 
 def last_word(text: str, end: int | None = None, start: int = 0) -> tuple[int, int]:
@@ -26,7 +26,7 @@ def last_word(text: str, end: int | None = None, start: int = 0) -> tuple[int, i
 
 
 # Operators come first, so that their angles open and close nothing; a launch's `<<<` still nests.
-_ANGLES = re.compile(r"<<<|<<|<=|->|>=|[<>()\[\]{};]")
+_ANGLES = Regex(r"<<<|<<|<=|->|>=|[<>()\[\]{};]")
 _OPERATORS = frozenset(("<<", "<=", "->", ">="))
 
 
@@ -55,7 +55,7 @@ def match_angle(text: str, start: int) -> int:
     return -1
 
 
-_BRACKETS = re.compile(r"[()\[\]{}]")
+_BRACKETS = Regex(r"[()\[\]{}]")
 
 
 def match_bracket(text: str, start: int, end: int | None = None) -> int:
@@ -71,7 +71,7 @@ def match_bracket(text: str, start: int, end: int | None = None) -> int:
     return -1
 
 
-_SPLIT = re.compile(r"[()\[\]{}<>,]")
+_SPLIT = Regex(r"[()\[\]{}<>,]")
 
 
 def split_commas(text: str, start: int = 0, end: int | None = None, angles: bool = True) -> list[tuple[int, int]]:
@@ -103,7 +103,7 @@ def split_commas(text: str, start: int = 0, end: int | None = None, angles: bool
     return parts
 
 
-_SPACES = re.compile(r"\s*")
+_SPACES = Regex(r"\s*")
 
 
 def skip_blanks(text: str, start: int, stop: int) -> int:

@@ -17,36 +17,37 @@ from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variables_o
 from opwalker.facts.cpp_text import Blanked, Conditionals
 from opwalker.facts.cpp_uses import MACRO_USE, MacroUses
 from opwalker.model.cpp import Alias, ClassDef, ClassInstantiation, EnumDef, Function, Variable
+from opwalker.notation.regex import Regex
 
 ANONYMOUS = "(anonymous namespace)"
 
-_NAMESPACE = re.compile(
+_NAMESPACE = Regex(
     r"(?:inline\s+)?namespace\b\s*(?:\[\[[^\]]*\]\]\s*)?((?:inline\s+)?[\w:]*(?:\s*::\s*(?:inline\s+)?\w+)*)\s*(?:__attribute__\s*\(.*\)\s*)?\Z",
     re.DOTALL,
 )
-_LINKAGE = re.compile(r'extern\s*"([^"]*)"\s*\Z')
-_CLASS = re.compile(r"(?:typedef\s+)?(class|struct|union)\b")
+_LINKAGE = Regex(r'extern\s*"([^"]*)"\s*\Z')
+_CLASS = Regex(r"(?:typedef\s+)?(class|struct|union)\b")
 #: A class whose head begins with what its objects are: ``static struct S {…} s;``, ``__device__ struct S {…};``.
-_HELD_CLASS = re.compile(
+_HELD_CLASS = Regex(
     r"(?:(?:static|extern|inline|constexpr|const|volatile|thread_local|__\w+__)\s+)+(class|struct|union)\b"
 )
-_USED = re.compile(r"using\s+(\w+)")
+_USED = Regex(r"using\s+(\w+)")
 #: ``using name = class C {…};`` makes a class and another name for it.
-_USED_CLASS = re.compile(r"using\s+(\w+)\s*=\s*((?:class|struct|union|enum)\b.*)\Z", re.DOTALL)
-_ENUM = re.compile(
+_USED_CLASS = Regex(r"using\s+(\w+)\s*=\s*((?:class|struct|union|enum)\b.*)\Z", re.DOTALL)
+_ENUM = Regex(
     r"(?:typedef\s+)?enum\b\s*(class\b|struct\b)?\s*(?:\[\[[^\]]*\]\]\s*)?([\w:]*)\s*(?::\s*([\w:\s]+?))?\s*\Z"
 )
 
 
-_OPEN_TEMPLATE = re.compile(r"template\s*<")
+_OPEN_TEMPLATE = Regex(r"template\s*<")
 #: A requires expression, whose brace opens no body: it stands behind an operator, a bracket or `requires`.
-_REQUIREMENTS = re.compile(
+_REQUIREMENTS = Regex(
     r"\brequires\s*\Z|(?:&&|\|\||[!=(,]|\brequires)\s*requires\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*\Z"
 )
-_DECLARES_NOTHING = re.compile(r"(?:static_assert|asm|return|concept)\b")
-_NAMES = re.compile(r"[\w\s,]+")
-_QUALIFIERS = re.compile(r"(?:class|struct|union)\s+(?:::\s*)?((?:\w+\s*::\s*)*)")
-_FRIEND = re.compile(r"friend\b[^()]*\Z")
+_DECLARES_NOTHING = Regex(r"(?:static_assert|asm|return|concept)\b")
+_NAMES = Regex(r"[\w\s,]+")
+_QUALIFIERS = Regex(r"(?:class|struct|union)\s+(?:::\s*)?((?:\w+\s*::\s*)*)")
+_FRIEND = Regex(r"friend\b[^()]*\Z")
 
 
 def _held_class(core: str) -> re.Match[str] | None:

@@ -6,13 +6,12 @@ when files are joined.
 
 from __future__ import annotations
 
-import re
-
 from opwalker.facts.cpp_text import Blanked, Conditionals
 from opwalker.model.cpp import Include, MacroEvent
+from opwalker.notation.regex import Regex
 
-_INCLUDE = re.compile(r'\s*(?:"([^"]+)"|<([^>]+)>)')
-_DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^)]*)\))?")
+_INCLUDE = Regex(r'\s*(?:"([^"]+)"|<([^>]+)>)')
+_DEFINE = Regex(r"\s*([A-Za-z_]\w*)(\(([^)]*)\))?")
 
 
 def directives_of(blanked: Blanked, conditionals: Conditionals) -> tuple[tuple[Include, ...], tuple[MacroEvent, ...]]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opwalker.facts.cpp_brackets import flat, last_word, match_angle, match_bracket, split_commas
+from opwalker.notation.regex import Regex
 
 #: Names whose parentheses belong to an attribute or specifier, never to a parameter list.
 _SPECIFIERS = frozenset(
@@ -33,22 +34,22 @@ _WORDS = {
     "friend": "friend",
     "explicit": "explicit",
 }
-_OPERATOR = re.compile(
+_OPERATOR = Regex(
     r"\boperator\s*(?:\(\s*\)|\[\s*\]|\"\"\s*\w+|new\b(?:\s*\[\s*\])?|delete\b(?:\s*\[\s*\])?|co_await\b|"
     r"[-+*/%^&|~!=<>,]{1,3}|[\w:<>\s*&]+?)\s*(?=\()"
 )
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_TEMPLATE = re.compile(r"\s*(?:extern\s+)?template\b\s*")
-_COMPARED = re.compile(r"(?<=\s)<(?=\s)")
-_REQUIRES = re.compile(r"\s*requires\b\s*")
-_REQUIRED = re.compile(r"\brequires\b")
-_TRAILING_REQUIRES = re.compile(r"\brequires\b\s*(?=\S)")
-_OPERAND = re.compile(r"\s*(?:!\s*)*(?:requires\b\s*)?(?:::\s*)?(?:[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*)?")
-_MEMBER = re.compile(r"\s*::\s*(?:template\s+)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*")
-_JOINED = re.compile(r"\s*(?:&&|\|\|)")
-_RETURNED_POINTER = re.compile(r"\(\s*[*&]+\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)\s*\(")
-_POINTED_AT = re.compile(r"\s*\)\s*[(\[]")
-_INITIALISERS = re.compile(r"\s*(?:try\s*)?:(?!:)")
+_WORD = Regex(r"[A-Za-z_]\w*")
+_TEMPLATE = Regex(r"\s*(?:extern\s+)?template\b\s*")
+_COMPARED = Regex(r"(?<=\s)<(?=\s)")
+_REQUIRES = Regex(r"\s*requires\b\s*")
+_REQUIRED = Regex(r"\brequires\b")
+_TRAILING_REQUIRES = Regex(r"\brequires\b\s*(?=\S)")
+_OPERAND = Regex(r"\s*(?:!\s*)*(?:requires\b\s*)?(?:::\s*)?(?:[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*)?")
+_MEMBER = Regex(r"\s*::\s*(?:template\s+)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*")
+_JOINED = Regex(r"\s*(?:&&|\|\|)")
+_RETURNED_POINTER = Regex(r"\(\s*[*&]+\s*(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)\s*\(")
+_POINTED_AT = Regex(r"\s*\)\s*[(\[]")
+_INITIALISERS = Regex(r"\s*(?:try\s*)?:(?!:)")
 
 
 class FunctionHead(Struct, frozen=True):
@@ -320,12 +321,12 @@ def _qualifiers(head: str, begin: int, name_at: int) -> tuple[tuple[str, ...], i
         first = begin + word
 
 
-_SPEC_CALL = re.compile(
+_SPEC_CALL = Regex(
     r"\b(__launch_bounds__|__attribute__|__declspec|alignas|__align__|__cluster_dims__|__maxnreg__|__block_size__|explicit)\s*\("
 )
-_ASSIGNED = re.compile(r"(?<![=!<>])=(?!=)")
-_CXX_ATTRIBUTE = re.compile(r"\[\[[^\]]*\]\]")
-_EXTERN = re.compile(r'\bextern\s*(?:"[^"]*")?')
+_ASSIGNED = Regex(r"(?<![=!<>])=(?!=)")
+_CXX_ATTRIBUTE = Regex(r"\[\[[^\]]*\]\]")
+_EXTERN = Regex(r'\bextern\s*(?:"[^"]*")?')
 
 
 def _specifiers(prefix: str) -> tuple[list[str], list[str], str]:
@@ -355,8 +356,8 @@ def _specifiers(prefix: str) -> tuple[list[str], list[str], str]:
     return flags, attributes, " ".join(text.split())
 
 
-_DECLARATOR = re.compile(r"([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)\Z")
-_POINTER_NAME = re.compile(r"\(\s*(?:[\w:]*::)?[*&]\s*(?:const\s+)?([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*\)")
+_DECLARATOR = Regex(r"([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)\Z")
+_POINTER_NAME = Regex(r"\(\s*(?:[\w:]*::)?[*&]\s*(?:const\s+)?([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*\)")
 _TYPE_WORDS = frozenset(
     "const volatile unsigned signed int long short char float double bool void auto size_t class struct typename "
     "enum __restrict__ __restrict restrict".split()

@@ -11,13 +11,14 @@ from msgspec import Struct
 
 from opwalker.facts.cpp_brackets import flat, match_angle, match_bracket, split_commas
 from opwalker.facts.cpp_heads import strip_templates
+from opwalker.notation.regex import Regex
 
-_USING = re.compile(r"using\s+([A-Za-z_]\w*)\s*(?:\[\[[^\]]*\]\]\s*)?=\s*(.*)\Z", re.DOTALL)
-_USING_NAMESPACE = re.compile(r"using\s+namespace\s+([\w:\s]+)\Z")
-_USING_NAME = re.compile(r"using\s+(?:typename\s+)?([\w:\s<>,]+)\Z")
-_NAMESPACE_ALIAS = re.compile(r"namespace\s+(\w+)\s*=\s*([\w:\s]+)\Z")
-_TYPEDEF = re.compile(r"typedef\s+(.*?)([A-Za-z_]\w*)\s*((?:\[[^\]]*\])*)\Z", re.DOTALL)
-_POINTER_TYPEDEF = re.compile(r"typedef\s+(.*?\(\s*[\w:]*\*\s*)([A-Za-z_]\w*)(\s*\).*)\Z", re.DOTALL)
+_USING = Regex(r"using\s+([A-Za-z_]\w*)\s*(?:\[\[[^\]]*\]\]\s*)?=\s*(.*)\Z", re.DOTALL)
+_USING_NAMESPACE = Regex(r"using\s+namespace\s+([\w:\s]+)\Z")
+_USING_NAME = Regex(r"using\s+(?:typename\s+)?([\w:\s<>,]+)\Z")
+_NAMESPACE_ALIAS = Regex(r"namespace\s+(\w+)\s*=\s*([\w:\s]+)\Z")
+_TYPEDEF = Regex(r"typedef\s+(.*?)([A-Za-z_]\w*)\s*((?:\[[^\]]*\])*)\Z", re.DOTALL)
+_POINTER_TYPEDEF = Regex(r"typedef\s+(.*?\(\s*[\w:]*\*\s*)([A-Za-z_]\w*)(\s*\).*)\Z", re.DOTALL)
 
 
 #: Words that no declared name is.
@@ -27,19 +28,17 @@ KEYWORDS = frozenset(
     "class struct union enum public private protected default break continue try catch friend operator extern const "
     "constexpr static inline virtual void int bool char float double auto unsigned signed long short typename".split()
 )
-_VARIABLE = re.compile(r"(.*?)([A-Za-z_~][\w:]*)\s*(<[^;]*>)?\s*((?:\[[^\]]*\]\s*)*)\Z", re.DOTALL)
-_FURTHER = re.compile(r"([\s*&]*)([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)([={(])?")
-_ATTRIBUTE = re.compile(r"\b(?:alignas|__align__|__builtin_align__|__attribute__|__declspec)\s*\(|\[\[")
-_FUNCTION_POINTER = re.compile(
+_VARIABLE = Regex(r"(.*?)([A-Za-z_~][\w:]*)\s*(<[^;]*>)?\s*((?:\[[^\]]*\]\s*)*)\Z", re.DOTALL)
+_FURTHER = Regex(r"([\s*&]*)([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)([={(])?")
+_ATTRIBUTE = Regex(r"\b(?:alignas|__align__|__builtin_align__|__attribute__|__declspec)\s*\(|\[\[")
+_FUNCTION_POINTER = Regex(
     r"([\w:<>,*&\s]*?[\w>*&])\s*\(\s*(?:[\w:]+\s*::\s*)?\*\s*(const\s+)?([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)\)\s*\("
 )
-_SPACES = re.compile(r"\s*")
-_STORAGE = re.compile(
-    r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b"
-)
+_SPACES = Regex(r"\s*")
+_STORAGE = Regex(r"\b(?:static|inline|constexpr|extern|thread_local|__device__|__constant__|__shared__|__host__)\b")
 
 
-_ATTRIBUTE_USE = re.compile(
+_ATTRIBUTE_USE = Regex(
     r"\s*(?:[A-Z_][A-Z0-9_]*\s+)*?[A-Za-z_]\w*\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*"
     r"(?!const\b|volatile\b|noexcept\b|override\b|final\b|requires\b|try\b)(?=[A-Za-z_])"
 )

@@ -21,6 +21,7 @@ from opwalker.facts.cpp_heads import parse_function
 from opwalker.facts.cpp_text import MAX_TERMS, Blanked, Conditionals, Group, blank
 from opwalker.model.cpp import CppFacts
 from opwalker.model.source import Problem, SourceFile
+from opwalker.notation.regex import Regex
 
 #: Nesting of scopes beyond which a file is given up: no real file comes near it.
 MAX_SCOPES = 200
@@ -29,10 +30,10 @@ MAX_PASSES = 6
 #: Conditionals beyond which their brackets are counted from one list of places.
 MANY_GROUPS = 256
 
-_BRACE = re.compile(r"[{}]")
-_STOP = re.compile(r"[(){};\[\]]")
-_HANDLER = re.compile(r"\s*catch\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*\{")
-_LABEL = re.compile(r"\s*(?:public|private|protected|signals|slots|Q_SIGNALS)\s*:(?!:)")
+_BRACE = Regex(r"[{}]")
+_STOP = Regex(r"[(){};\[\]]")
+_HANDLER = Regex(r"\s*catch\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*\{")
+_LABEL = Regex(r"\s*(?:public|private|protected|signals|slots|Q_SIGNALS)\s*:(?!:)")
 
 
 def scan(source: SourceFile) -> CppFacts:

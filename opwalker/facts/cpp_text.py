@@ -11,8 +11,10 @@ from bisect import bisect_left, bisect_right
 
 from msgspec import Struct
 
+from opwalker.notation.regex import Regex
+
 # Every alternative begins with a character of its own: the engine then skips from one such character to the next.
-_LEXEME = re.compile(
+_LEXEME = Regex(
     r"""//[^\n\\]*(?:\\(?:\r?\n|.)?[^\n\\]*)*        # line comment, with continuation
       | /\*[\s\S]*?(?:\*/|\Z)                      # block comment
       | R"([^()\\\s]{0,16})\([\s\S]*?\)\1"          # raw string
@@ -21,11 +23,11 @@ _LEXEME = re.compile(
     """,
     re.VERBOSE,
 )
-_DIRECTIVE = re.compile(r"^[ \t]*(?:\#|%:)[ \t]*(\w*)((?:[^\n\\]|\\\r?\n|\\)*)", re.MULTILINE)
-_REST = re.compile(r"(?:[^\n\\]|\\\r?\n|\\)*")
-_NOT_NEWLINE = re.compile(r"[^\n]")
-_CONTINUATION = re.compile(r"\\(\r?\n)")
-_DEFINED = re.compile(r"\w+")
+_DIRECTIVE = Regex(r"^[ \t]*(?:\#|%:)[ \t]*(\w*)((?:[^\n\\]|\\\r?\n|\\)*)", re.MULTILINE)
+_REST = Regex(r"(?:[^\n\\]|\\\r?\n|\\)*")
+_NOT_NEWLINE = Regex(r"[^\n]")
+_CONTINUATION = Regex(r"\\(\r?\n)")
+_DEFINED = Regex(r"\w+")
 
 
 def _blank(text: str) -> str:

@@ -14,14 +14,15 @@ from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.facts.cpp_names import KEYWORDS
 from opwalker.facts.cpp_text import Blanked, Conditionals
 from opwalker.model.cpp import Invocation
+from opwalker.notation.regex import Regex
 
-MACRO_USE = re.compile(r"\s*([A-Za-z_]\w*)\s*(\()?")
-_BARE_USE = re.compile(r"\s*([A-Z_][A-Z0-9_]{2,})\s*\Z")
-_BARE_NAME = re.compile(r"[A-Z_][A-Z0-9_]{2,}")
-_ATTRIBUTE_MACROS = re.compile(
+MACRO_USE = Regex(r"\s*([A-Za-z_]\w*)\s*(\()?")
+_BARE_USE = Regex(r"\s*([A-Z_][A-Z0-9_]{2,})\s*\Z")
+_BARE_NAME = Regex(r"[A-Z_][A-Z0-9_]{2,}")
+_ATTRIBUTE_MACROS = Regex(
     r"\s*(?:__attribute__|__declspec|alignas|__align__|__launch_bounds__|static_assert|decltype|asm|__asm__)\b"
 )
-_GAP = re.compile(r"[ \t]*(\n)?\s*")
+_GAP = Regex(r"[ \t]*(\n)?\s*")
 
 
 class MacroUses:

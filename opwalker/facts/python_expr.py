@@ -10,9 +10,10 @@ import re
 
 from opwalker.facts.python_tree import Node, arguments_of, text_of
 from opwalker.model.python import PyExpr, PyGuard
+from opwalker.notation.regex import Regex
 
-_COMMENT = re.compile(r"(?<=\s)#[^\n\"']*(?=\n)")
-_ESCAPE = re.compile(r"\\(?:\r?\n|([abfnrtv\\'\"])|([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
+_COMMENT = Regex(r"(?<=\s)#[^\n\"']*(?=\n)")
+_ESCAPE = Regex(r"\\(?:\r?\n|([abfnrtv\\'\"])|([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OPERATORS = {"is": "is", "is not": "isnot", "in": "in", "not in": "notin", "==": "eq", "!=": "ne"}
 _WRAPPED = ("parenthesized_expression", "await")

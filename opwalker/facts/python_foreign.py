@@ -7,20 +7,19 @@ is a candidate: only together with an ``extern "C"`` function of that name does 
 
 from __future__ import annotations
 
-import re
-
 from opwalker.facts.python_layout import Layout
 from opwalker.facts.python_words import occurrences
 from opwalker.model.python import PyForeign
+from opwalker.notation.regex import Regex
 
-_LOADER = re.compile(r"\b(?:CDLL|WinDLL|OleDLL|PyDLL|LoadLibrary)[ \t]*\(")
-_BOUND = re.compile(r"[ \t]*((?:self\.|cls\.)?\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)")
-_USE = re.compile(r"\.([A-Za-z_]\w*)|\[[ \t]*[\"'](\w+)[\"'][ \t]*\]")
-_GETATTR = re.compile(r"\bgetattr\(\s*(?:self\.|cls\.)?\Z")
-_NAMED = re.compile(r"[ \t]*,[ \t]*[\"'](\w+)[\"']")
+_LOADER = Regex(r"\b(?:CDLL|WinDLL|OleDLL|PyDLL|LoadLibrary)[ \t]*\(")
+_BOUND = Regex(r"[ \t]*((?:self\.|cls\.)?\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)")
+_USE = Regex(r"\.([A-Za-z_]\w*)|\[[ \t]*[\"'](\w+)[\"'][ \t]*\]")
+_GETATTR = Regex(r"\bgetattr\(\s*(?:self\.|cls\.)?\Z")
+_NAMED = Regex(r"[ \t]*,[ \t]*[\"'](\w+)[\"']")
 #: A row of a table of functions: a record made with the name first.
-_ROW = re.compile(r"\b[A-Z]\w*\([ \t\r\n]*[\"']([A-Za-z_]\w*)[\"']")
-_LOOKED_UP = re.compile(r"\bgetattr\(\s*((?:self\.|cls\.)?\w+)\s*,\s*(?![\"'])")
+_ROW = Regex(r"\b[A-Z]\w*\([ \t\r\n]*[\"']([A-Za-z_]\w*)[\"']")
+_LOOKED_UP = Regex(r"\bgetattr\(\s*((?:self\.|cls\.)?\w+)\s*,\s*(?![\"'])")
 _OWN = frozenset({"argtypes", "restype", "errcheck", "_handle", "_name"})
 
 

@@ -16,22 +16,22 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
+from opwalker.notation.regex import Regex
+
 _TRIPLE = {
-    '"""': re.compile(r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:"""|\Z)', re.DOTALL),
-    "'''": re.compile(r"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z)", re.DOTALL),
+    '"""': Regex(r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:"""|\Z)', re.DOTALL),
+    "'''": Regex(r"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z)", re.DOTALL),
 }
 #: What may stand on a line before a triple quote and hide it: strings and comments.
-_HIDING = re.compile(
+_HIDING = Regex(
     r"""(?!\"{3}|'{3})(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?)|\#[^\n]*""", re.DOTALL
 )
 #: Asked for fewer lines than this, counting is quicker than a table of all line ends.
 _FEW_LINES = 60
-_LINE_END = re.compile(r"\n")
-_NAME = re.compile(r"[ \t]*(\w+)")
+_LINE_END = Regex(r"\n")
+_NAME = Regex(r"[ \t]*(\w+)")
 #: What counts on the way to the colon that ends the head of a definition.
-_HEAD_TOKEN = re.compile(
-    r"""[()\[\]{}:]|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|\#[^\n]*""", re.DOTALL
-)
+_HEAD_TOKEN = Regex(r"""[()\[\]{}:]|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|\#[^\n]*""", re.DOTALL)
 
 
 class Head(NamedTuple):

@@ -6,17 +6,16 @@ in a docstring may pass for an import, which costs a needless look at a file and
 
 from __future__ import annotations
 
-import re
-
 from opwalker.facts.build_words import extension_names, makes_extensions
 from opwalker.model.python import PyLight
 from opwalker.model.source import SourceFile
+from opwalker.notation.regex import Regex
 
 #: A file without any of these neither uses nor registers an op, unless it imports a name from one that does.
 MENTIONS = ("torch.ops", "torch.library", "Library(", "CDLL(")
-_FROM_TORCH = re.compile(r"from[ \t]+torch[ \t]+import\b[^\n]*(?:\(|\b(?:ops|library|_library)\b)")
-_TORCH_RENAMED = re.compile(r"import[ \t]+torch[ \t]+as[ \t]+(\w+)")
-_COMMENT = re.compile(r"#[^\n]*")
+_FROM_TORCH = Regex(r"from[ \t]+torch[ \t]+import\b[^\n]*(?:\(|\b(?:ops|library|_library)\b)")
+_TORCH_RENAMED = Regex(r"import[ \t]+torch[ \t]+as[ \t]+(\w+)")
+_COMMENT = Regex(r"#[^\n]*")
 
 
 def light(source: SourceFile) -> PyLight:

@@ -18,40 +18,41 @@ from opwalker.facts.python_light import import_statements
 from opwalker.facts.python_words import occurrences, owners, word_at
 from opwalker.model.python import PyImport
 from opwalker.notation.python_imports import parse_import
+from opwalker.notation.regex import Regex
 
 #: How many levels of callers are followed inside a file, and how many of helpers of registration.
 CALLER_LEVELS = 2
 HELPER_LEVELS = 3
 
-_RESULT = re.compile(r"[\w.]*\(")
-CALLED = re.compile(r"[ \t]*\(")
-_ASSIGNED = re.compile(r"[ \t]*((?:self\.|cls\.)?[A-Za-z_]\w*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)[ \t]*(?::[^=\n]+)?=(?!=)")
+_RESULT = Regex(r"[\w.]*\(")
+CALLED = Regex(r"[ \t]*\(")
+_ASSIGNED = Regex(r"[ \t]*((?:self\.|cls\.)?[A-Za-z_]\w*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)[ \t]*(?::[^=\n]+)?=(?!=)")
 #: A line that ends so goes on in the next one.
-_OPENED = re.compile(r"(?:[(\[{,=\\]|\b(?:or|and|if|else))[ \t\r]*(?:#[^\n]*)?\Z")
+_OPENED = Regex(r"(?:[(\[{,=\\]|\b(?:or|and|if|else))[ \t\r]*(?:#[^\n]*)?\Z")
 #: Calls that hand their first argument on.
 _TRANSPARENT = ("getattr", "staticmethod")
 _FARTHEST_BACK = 400
 #: Uses of a ``Library`` object, and of what ``custom_op`` returns.
-LIBRARY_USE = re.compile(
+LIBRARY_USE = Regex(
     r"\.(?:define|impl|fallback|_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)[ \t]*\("
 )
-DEFINED_USE = re.compile(
+DEFINED_USE = Regex(
     r"\.(?:(?:_register_fake|register_fake|register_kernel|register_autograd|impl_abstract)\b|(?:define|impl)\(\s*[\"'])"
 )
 #: Words without which ``DEFINED_USE`` cannot match; looking for them first is far quicker.
 _DEFINED_WORDS = ("register_fake", "register_kernel", "register_autograd", "impl_abstract", ".define(", ".impl(")
-_LOOKED_UP = re.compile(r"\bgetattr\(\s*(getattr\(\s*)?\Z")
-_OPEN_NAME = re.compile(r"torch\.ops[\w.]*\s*,\s*(?![\"'])")
-_SELF_USE = re.compile(r"\b(?:self|cls)\.(\w+)")
+_LOOKED_UP = Regex(r"\bgetattr\(\s*(getattr\(\s*)?\Z")
+_OPEN_NAME = Regex(r"torch\.ops[\w.]*\s*,\s*(?![\"'])")
+_SELF_USE = Regex(r"\b(?:self|cls)\.(\w+)")
 #: What ``torch.library`` has that registers; the rest of it only reads or tests.
 _REGISTERING = frozenset(
     {"Library", "define", "impl", "custom_op", "triton_op", "register_fake", "impl_abstract", "register_kernel"}
     | {"register_autograd"}
 )
 #: Imported names that are looked at before it is known what they are, which saves reading their file twice.
-_REGISTRAR_LIKE = re.compile(r"custom_op(?!s)")
-_OPS_LIKE = re.compile(r"_ops\b")
-_WORD = re.compile(r"\w+")
+_REGISTRAR_LIKE = Regex(r"custom_op(?!s)")
+_OPS_LIKE = Regex(r"_ops\b")
+_WORD = Regex(r"\w+")
 
 
 class Needles(Struct):

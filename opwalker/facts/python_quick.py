@@ -13,28 +13,29 @@ from opwalker.facts.python_layout import Head, Layout
 from opwalker.facts.python_needles import CALLED, Needles
 from opwalker.facts.python_words import is_word, occurrences
 from opwalker.model.python import PyCall, PyClass, PyFunction, PyOpCall
+from opwalker.notation.regex import Regex
 
-_OP = re.compile(r"\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\.([A-Za-z]\w*))?([ \t]*\(|(?=[ \t]*[,)\]]))")
+_OP = Regex(r"\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\.([A-Za-z]\w*))?([ \t]*\(|(?=[ \t]*[,)\]]))")
 #: ``torch.ops`` or a namespace of it as an argument: nothing is called and nothing bound.
-_NAMESPACE = re.compile(r"(?:\.[A-Za-z_]\w*)?[ \t]*[,)]")
-_COMPARED = re.compile(r"(?:[=!]=|\bis|\bis not|\bin|\bnot in)[ \t\r\n]*\(?[ \t\r\n]*\Z")
-_COMPARED_OP = re.compile(r"(?:\.[A-Za-z_]\w*)+(?![ \t]*[\w(.])")
+_NAMESPACE = Regex(r"(?:\.[A-Za-z_]\w*)?[ \t]*[,)]")
+_COMPARED = Regex(r"(?:[=!]=|\bis|\bis not|\bin|\bnot in)[ \t\r\n]*\(?[ \t\r\n]*\Z")
+_COMPARED_OP = Regex(r"(?:\.[A-Za-z_]\w*)+(?![ \t]*[\w(.])")
 #: Before an op that is handed on: the name and bracket of a call, the bracket of a list, or a comma.
-_HANDED_ON = re.compile(r"(?:(?<![\w.])([A-Za-z_][\w.]*)\(|(?<![\w)\]])[ \t]*\[|,)\s*\Z")
+_HANDED_ON = Regex(r"(?:(?<![\w.])([A-Za-z_][\w.]*)\(|(?<![\w)\]])[ \t]*\[|,)\s*\Z")
 _NOT_CALLED_ON = frozenset("getattr setattr delattr str repr id type return in and or not".split())
 #: Ways to bind a name anew inside a function: what follows the name, what stands before it on its line.
-_BINDS_AFTER = re.compile(r"[ \t]*(?::[^=\n]*)?(?:=(?!=)|:=)")
-_BINDS_TUPLE = re.compile(r"[ \t]*,[^\n=]*(?<![=<>!])=(?!=)")
-_BINDS_BEFORE = re.compile(r"\b(?:for|as|global|nonlocal|lambda|del|import)\b[^\n]*\Z")
+_BINDS_AFTER = Regex(r"[ \t]*(?::[^=\n]*)?(?:=(?!=)|:=)")
+_BINDS_TUPLE = Regex(r"[ \t]*,[^\n=]*(?<![=<>!])=(?!=)")
+_BINDS_BEFORE = Regex(r"\b(?:for|as|global|nonlocal|lambda|del|import)\b[^\n]*\Z")
 #: What follows a parameter's name; an import's name is bound too, and resolved with its scope.
-_PARAMETER = re.compile(r"[ \t]*(?:[:,=)]|\Z)")
-_IMPORTED = re.compile(r"[ \t]*(?:from[ \t]|import[ \t]|\w+[ \t]+as[ \t]+\Z)")
-_NAMES_ONLY = re.compile(r"[\w \t.,*]*\Z")
-_CHAIN = re.compile(r"[A-Za-z_][\w.]*")
-_GUARD = re.compile(r"\b(?:hasattr|isinstance|callable)\([ \t\r\n]*\Z")
-_LOADING = re.compile(r"\.(?:load_library|import_module|loaded_libraries)\b")
-_OWNER = re.compile(r"(?:\bsuper\(\)|(?<![\w.)\]}\"'])[A-Za-z_]\w*)\.\Z")
-_CLASS = re.compile(r"class[ \t]+\w+[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\))?[ \t]*:")
+_PARAMETER = Regex(r"[ \t]*(?:[:,=)]|\Z)")
+_IMPORTED = Regex(r"[ \t]*(?:from[ \t]|import[ \t]|\w+[ \t]+as[ \t]+\Z)")
+_NAMES_ONLY = Regex(r"[\w \t.,*]*\Z")
+_CHAIN = Regex(r"[A-Za-z_][\w.]*")
+_GUARD = Regex(r"\b(?:hasattr|isinstance|callable)\([ \t\r\n]*\Z")
+_LOADING = Regex(r"\.(?:load_library|import_module|loaded_libraries)\b")
+_OWNER = Regex(r"(?:\bsuper\(\)|(?<![\w.)\]}\"'])[A-Za-z_]\w*)\.\Z")
+_CLASS = Regex(r"class[ \t]+\w+[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\))?[ \t]*:")
 _SELF = ("self", "cls", "super()")
 #: Third words of a chain that are no overload; the parsed reading knows what they are.
 _NOT_OVERLOADS = frozenset({"overloads", "op", "schemas", "name", "tags", "namespace", "redispatch", "decompose"})

@@ -6,7 +6,6 @@ are parsed with their bodies. Names are not resolved across files here.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 
 from msgspec.structs import replace
@@ -32,10 +31,11 @@ from opwalker.facts.python_words import occurrences
 from opwalker.model.python import PyCall, PyClass, PyExpr, PyFacts, PyFunction, PyImport, PyStep
 from opwalker.model.source import Problem
 from opwalker.notation.python_imports import parse_import
+from opwalker.notation.regex import Regex
 
-_WORDS = re.compile(r"[A-Za-z_]\w*")
-_WIDE = re.compile(r"[^\x00-\x7f]+")
-_ASSIGNMENT = re.compile(r"(?:\A|\n)[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=(?!=)")
+_WORDS = Regex(r"[A-Za-z_]\w*")
+_WIDE = Regex(r"[^\x00-\x7f]+")
+_ASSIGNMENT = Regex(r"(?:\A|\n)[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=(?!=)")
 _SELF = ("self", "cls", "super()")
 
 

@@ -7,13 +7,12 @@ here.
 
 from __future__ import annotations
 
-import re
-
 import tree_sitter
 import tree_sitter_python
 from msgspec import Struct
 
 from opwalker.model.python import PyClass, PyFunction
+from opwalker.notation.regex import Regex
 
 Node = tree_sitter.Node
 
@@ -42,7 +41,7 @@ _BOUND = tree_sitter.Query(
 #: Levels of syntax around a place, and parts of a dotted name, beyond which a text is not looked into.
 _DEEPEST_PLACE = 400
 _LONGEST_CHAIN = 50
-_SPACE = re.compile(r"\s+")
+_SPACE = Regex(r"\s+")
 
 
 def text_of(node: Node) -> str:

@@ -5,10 +5,11 @@ In: a text and a word. Out: places. Strings and comments are not told apart from
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-_WORD = re.compile(r"\w+")
+from opwalker.notation.regex import Regex
+
+_WORD = Regex(r"\w+")
 
 
 def occurrences(text: str, words: str, attribute: bool = False) -> Iterator[int]:

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable
 
 from opwalker.model.build import BuildCommand
+from opwalker.notation.regex import Regex
 
 #: A spelling of CUDA architectures: "9.0a", "8.0+PTX", "90a", "90-real".
-_DOTTED = re.compile(r"(?:[5-9]|1\d)\.\d[af]?(?:\+PTX)?\Z")
-_WHOLE = re.compile(r"(?:[5-9]\d|1\d\d)[af]?(?:-real|-virtual)?\Z")
-_GENCODE = re.compile(r"arch=compute_(\d{2,3}[af]?)")
-_ABOUT_ARCHITECTURES = re.compile(r"(?<!HIP_)(?<!ROCM_)ARCH", re.IGNORECASE)
+_DOTTED = Regex(r"(?:[5-9]|1\d)\.\d[af]?(?:\+PTX)?\Z")
+_WHOLE = Regex(r"(?:[5-9]\d|1\d\d)[af]?(?:-real|-virtual)?\Z")
+_GENCODE = Regex(r"arch=compute_(\d{2,3}[af]?)")
+_ABOUT_ARCHITECTURES = Regex(r"(?<!HIP_)(?<!ROCM_)ARCH", re.IGNORECASE)
 
 
 def architectures_of(commands: Iterable[BuildCommand]) -> list[str]:
@@ -40,7 +41,7 @@ def _architectures_in(command: BuildCommand) -> list[str]:
     return found
 
 
-_QUOTED = re.compile(r"""(?<![\w(=<>!])\s*["']([0-9][0-9afPTX.+;, -]*)["']""")
+_QUOTED = Regex(r"""(?<![\w(=<>!])\s*["']([0-9][0-9afPTX.+;, -]*)["']""")
 
 
 def architectures_in_text(text: str) -> list[str]:

@@ -8,7 +8,6 @@ only pass their macros on.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
@@ -21,6 +20,7 @@ from opwalker.link.build_guard import Guard, either_text, excludes, guard_text, 
 from opwalker.link.build_tree import BINARY, ROOT, Tree, resolve
 from opwalker.link.build_values import MARK, Item, is_unknown, shown
 from opwalker.model.build import TARGET_KINDS, Define, Target, TargetSource
+from opwalker.notation.regex import Regex
 
 #: Sources that only a device compiler takes.
 DEVICE_SUFFIXES = (".cu", ".hip")
@@ -28,7 +28,7 @@ DEVICE_SUFFIXES = (".cu", ".hip")
 #: Device sources that a build writes beside the file that it copies them from.
 _COPIED_FROM = {".cu": (".cpp", ".cc"), ".hip": (".cu", ".cpp", ".cc")}
 
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
+_IDENTIFIER = Regex(r"[A-Za-z_]\w*\Z")
 _MAX_LINK_DEPTH = 20
 
 Problems = list[tuple[str, int, str, str]]

@@ -23,11 +23,12 @@ from opwalker.link.build_tree import Tree
 from opwalker.link.build_values import Item
 from opwalker.link.build_variables import HANDLERS as VARIABLES
 from opwalker.model.build import BuildFile, Define, ProjectFacts, Target
+from opwalker.notation.regex import Regex
 
 _HANDLERS = {**VARIABLES, **MAKING, **CONTROL, "list": run_list, "string": run_string}
 
 #: Folders whose build files are somebody else's, or no part of what is shipped.
-_FOREIGN = re.compile(
+_FOREIGN = Regex(
     r"(?:^|/)(?:third[-_]?party|3rd[-_]?party|external|extern|vendor|vendored|deps|submodules|_deps|CMakeFiles"
     r"|examples?|tests?|testing|benchmarks?|docs?|node_modules|build)(?:/|$)",
     re.IGNORECASE,

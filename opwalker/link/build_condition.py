@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from opwalker.link.build_regex import MAX_TEXT, compile_regex
 from opwalker.link.build_values import MARK, Argument, Value, is_unknown, variants
+from opwalker.notation.regex import Regex
 
 
 class Answer(NamedTuple):
@@ -46,8 +47,8 @@ class Facts(Protocol):
 
 _TRUE = {"1", "ON", "YES", "TRUE", "Y"}
 _FALSE = {"0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND", ""}
-_IDENTIFIER = re.compile(r"[A-Za-z_][\w.+/-]*\Z")
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
+_IDENTIFIER = Regex(r"[A-Za-z_][\w.+/-]*\Z")
+_NUMBER = Regex(r"[+-]?\d+(?:\.\d+)?\Z")
 
 
 def constant_truth(text: str) -> bool | None:

@@ -11,11 +11,13 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-_DOTTED = re.compile(r"(\d{1,2})\.(\d)([af]?)(\+PTX)?\Z", re.IGNORECASE)
-_WHOLE = re.compile(r"(?:sm_|compute_)?(\d{1,2})(\d)([af]?)\Z", re.IGNORECASE)
-_GENCODE = re.compile(r"arch=compute_(\d{2,3}[af]?),\s*code=\[?\"?((?:(?:sm|compute|lto)_\d{2,3}[af]?[,\s]*)+)\"?\]?")
-_BARE = re.compile(r"(?:-arch=|--gpu-architecture=)(?:sm|compute)_(\d{2,3}[af]?)\b")
-_CODE = re.compile(r"(sm|compute)_(\d{2,3}[af]?)")
+from opwalker.notation.regex import Regex
+
+_DOTTED = Regex(r"(\d{1,2})\.(\d)([af]?)(\+PTX)?\Z", re.IGNORECASE)
+_WHOLE = Regex(r"(?:sm_|compute_)?(\d{1,2})(\d)([af]?)\Z", re.IGNORECASE)
+_GENCODE = Regex(r"arch=compute_(\d{2,3}[af]?),\s*code=\[?\"?((?:(?:sm|compute|lto)_\d{2,3}[af]?[,\s]*)+)\"?\]?")
+_BARE = Regex(r"(?:-arch=|--gpu-architecture=)(?:sm|compute)_(\d{2,3}[af]?)\b")
+_CODE = Regex(r"(sm|compute)_(\d{2,3}[af]?)")
 
 
 def architecture(text: str) -> str | None:

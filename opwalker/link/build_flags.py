@@ -13,9 +13,10 @@ from zlib import crc32
 from opwalker.link.build_guard import Guard, Literal, join
 from opwalker.link.build_values import Item, Value, is_unknown, shown
 from opwalker.model.build import Define
+from opwalker.notation.regex import Regex
 
-_LANGUAGE = re.compile(r"\$<COMPILE_LANGUAGE:([A-Za-z,]+)>\Z")
-_DEFINE_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_LANGUAGE = Regex(r"\$<COMPILE_LANGUAGE:([A-Za-z,]+)>\Z")
+_DEFINE_NAME = Regex(r"[A-Za-z_]\w*\Z")
 #: The languages that flags can be limited to.
 LANGUAGES = {"CUDA", "HIP", "CXX", "C"}
 

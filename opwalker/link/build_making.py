@@ -6,13 +6,13 @@ further one is a line.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from opwalker.link.build_run import Run
 from opwalker.link.build_tree import resolve
 from opwalker.link.build_values import MARK, Argument, Item, Value, flat, shown
 from opwalker.model.build import BuildCommand
+from opwalker.notation.regex import Regex
 
 #: Commands that make a target, and what it is if no keyword says otherwise.
 MAKERS = {
@@ -32,7 +32,7 @@ MAKERS = {
 #: Keywords of these commands that change what is made; ``interface`` and ``imported`` are not compiled.
 _KINDS = {"MODULE": "module", "INTERFACE": "interface", "IMPORTED": "imported"}
 _WITH_VALUE = {"USE_SABI", "NB_DOMAIN", "NB_SUFFIX"}
-_KEYWORD = re.compile(r"[A-Z][A-Z0-9_]+\Z")
+_KEYWORD = Regex(r"[A-Z][A-Z0-9_]+\Z")
 _VISIBILITIES = {"PRIVATE": "", "PUBLIC": "PUBLIC", "INTERFACE": "INTERFACE"}
 _PLACEMENTS = {"BEFORE", "AFTER", "SYSTEM"}
 

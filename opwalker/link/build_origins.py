@@ -15,11 +15,12 @@ from msgspec import Struct
 from opwalker.model.audit import Provenance
 from opwalker.model.build import BuildCommand
 from opwalker.model.places import Span
+from opwalker.notation.regex import Regex
 
 _FETCHING = ("fetchcontent_declare", "fetchcontent_populate", "externalproject_add", "cpmaddpackage")
 _RUNNING = ("execute_process", "add_custom_command", "add_custom_target")
 _REPOSITORY = ("GIT_REPOSITORY", "GITHUB_REPOSITORY", "URL")
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_VARIABLE = Regex(r"\$\{(\w+)\}")
 MAX_DEPTH = 4
 
 

@@ -10,9 +10,10 @@ import re
 from functools import lru_cache
 
 from opwalker.link.build_values import MARK
+from opwalker.notation.regex import Regex
 
 #: Regular expressions of CMake whose repetitions are nested could take forever on a hostile text.
-_NESTED_REPEAT = re.compile(r"[+*][^()]*\)[+*?]")
+_NESTED_REPEAT = Regex(r"[+*][^()]*\)[+*?]")
 
 #: Texts longer than this are not searched.
 MAX_TEXT = 20_000

@@ -21,13 +21,12 @@ from opwalker.link.build_py_values import Class, Function, Module
 from opwalker.link.build_seeds import Seeds
 from opwalker.link.build_tree import Tree
 from opwalker.model.build import BUILDS, BuildFile, Target
+from opwalker.notation.regex import Regex
 
 #: Kinds of build, and devices that are not told apart, as file and folder names have them.
 _DEVICE_WORDS = {"cuda": "cuda", "rocm": "rocm", "hip": "rocm", "cpu": "cpu"}
-_OTHER_DEVICES = re.compile(
-    r"(?:^|[/_-])(?:xpu|npu|hpu|mlu|musa|sycl|tpu|mps|metal|sdaa|supa|klxpu|vulkan)(?:[/_.-]|$)"
-)
-_VARIANT = re.compile(r"(?:setup|pyproject)[_-](\w+)\.\w+\Z")
+_OTHER_DEVICES = Regex(r"(?:^|[/_-])(?:xpu|npu|hpu|mlu|musa|sycl|tpu|mps|metal|sdaa|supa|klxpu|vulkan)(?:[/_.-]|$)")
+_VARIANT = Regex(r"(?:setup|pyproject)[_-](\w+)\.\w+\Z")
 
 
 class Scripts(Struct):
@@ -105,7 +104,7 @@ def may_compile(files: Mapping[str, BuildFile], parsed: ParsedFiles, path: str) 
     )
 
 
-_FROM = re.compile(r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import\b", re.MULTILINE)
+_FROM = Regex(r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import\b", re.MULTILINE)
 
 
 def _imports_helper(files: Mapping[str, BuildFile], path: str, text: str) -> bool:

@@ -7,12 +7,12 @@ stays readable.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from opwalker.link.build_guard import Guard, excludes, join, pairwise_exclusive
+from opwalker.notation.regex import Regex
 
 #: Around the name of something that is not known, inside a text.
 MARK = "\0"
@@ -134,7 +134,7 @@ def template(text: str) -> tuple[Part, ...]:
 
 _OPENERS = (("${", "var"), ("$ENV{", "env"), ("$CACHE{", "cache"))
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": ""}
-_PLAIN = re.compile(r"[^$\\}]+")
+_PLAIN = Regex(r"[^$\\}]+")
 
 
 def _parse_template(text: str, position: int, nested: int) -> tuple[tuple[Part, ...], int]:

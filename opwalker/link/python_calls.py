@@ -7,7 +7,6 @@ recorded in the context. Functions of the tree are followed into; calls of anyth
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from opwalker.link.python_torch import (
@@ -46,13 +45,14 @@ from opwalker.link.python_values import (
     truth,
 )
 from opwalker.model.python import PyExpr, PyFunction
+from opwalker.notation.regex import Regex
 
 if TYPE_CHECKING:
     from opwalker.link.python_flow import Context, Flow
 
 DEEPEST = 8
-_DOTTED = re.compile(r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)*\Z")
-_IDENTITY = re.compile(r"lambda[ \t]+(\w+)[^:]*:[ \t]*(\w+)\Z")
+_DOTTED = Regex(r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)*\Z")
+_IDENTITY = Regex(r"lambda[ \t]+(\w+)[^:]*:[ \t]*(\w+)\Z")
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
 
 

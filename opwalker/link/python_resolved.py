@@ -7,15 +7,15 @@ the business of ``python_wanted`` and ``python_ops``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from opwalker.link.python_graph import Graph, Node, Slot
 from opwalker.model.python import COMPILED, PyAlias, PyExpr, PyFacts, PyFunction, PyOpCall, PyStep
+from opwalker.notation.regex import Regex
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAME = Regex(r"[A-Za-z_]\w*")
 #: The last words of calls that register.
 REGISTERING = frozenset(
     {"define", "impl", "fallback", "_register_fake", "register_fake", "impl_abstract", "custom_op", "triton_op"}

@@ -10,10 +10,12 @@ import re
 
 from msgspec import Struct
 
-_STRING = re.compile(r'(?:u8|[uUL])?R"([^()\\\s]{0,16})\(([\s\S]*?)\)\1"|(?:u8|[uUL])?"((?:[^"\\]|\\[\s\S])*)"')
-_ESCAPE = re.compile(r"\\(?:([ntrfv])|(\n)|(.))")
+from opwalker.notation.regex import Regex
+
+_STRING = Regex(r'(?:u8|[uUL])?R"([^()\\\s]{0,16})\(([\s\S]*?)\)\1"|(?:u8|[uUL])?"((?:[^"\\]|\\[\s\S])*)"')
+_ESCAPE = Regex(r"\\(?:([ntrfv])|(\n)|(.))")
 _SPECIAL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
-_OPERAND = re.compile(r"(?:\[\s*(\w+)\s*\]\s*)?\"([^\"]*)\"\s*\(")
+_OPERAND = Regex(r"(?:\[\s*(\w+)\s*\]\s*)?\"([^\"]*)\"\s*\(")
 
 
 class AsmOperand(Struct, frozen=True):

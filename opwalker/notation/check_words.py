@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
+from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import (
     as_comparison,
     asked,
@@ -42,7 +43,7 @@ _ASKED = {
 }
 _PLURAL = {"is": "are", "has": "have", "requires": "require"}
 #: A clause about one thing: the thing, and what is said of it.
-_PREDICATE = re.compile(r"([\w.:\[\]>-]+) ((?:is|has|requires) .+)\Z")
+_PREDICATE = Regex(r"([\w.:\[\]>-]+) ((?:is|has|requires) .+)\Z")
 _TYPE = frozenset(("scalar_type", "dtype", "type", "options_dtype"))
 _DEVICE = frozenset(("device", "get_device", "get_device_index"))
 _SHAPE = frozenset(("sizes", "sym_sizes", "shape"))
@@ -50,9 +51,9 @@ _COUNT = frozenset(("numel", "sym_numel"))
 _COMPARED = {"<": "is less than", "<=": "is at most", ">": "is greater than", ">=": "is at least"}
 _MOST = {"<": "fewer than ", "<=": "at most ", ">": "more than ", ">=": "at least "}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-_ENUMERATOR = re.compile(r"((?:\w+::)+)(k[A-Z]\w*|[A-Z]\w*)\Z")
-_GPU = re.compile(r"(?:\w+::)*(?:DeviceType::|k)?(?:CUDA|kDLCUDA|HIP|PrivateUse1)\Z")
-_CPU = re.compile(r"(?:\w+::)*(?:DeviceType::|k)?(?:CPU|kDLCPU)\Z")
+_ENUMERATOR = Regex(r"((?:\w+::)+)(k[A-Z]\w*|[A-Z]\w*)\Z")
+_GPU = Regex(r"(?:\w+::)*(?:DeviceType::|k)?(?:CUDA|kDLCUDA|HIP|PrivateUse1)\Z")
+_CPU = Regex(r"(?:\w+::)*(?:DeviceType::|k)?(?:CPU|kDLCPU)\Z")
 #: What stands for nothing on the right of a comparison, and how its left side is called then.
 _NOTHING = {
     "nullptr": ("is null", "is not null"),

@@ -25,8 +25,9 @@ from opwalker.notation.condition_terms import (
     Unary,
     negate,
 )
+from opwalker.notation.regex import Regex
 
-_TOKEN = re.compile(
+_TOKEN = Regex(
     r"""(?P<blank>(?:\s|\\\r?\n|//[^\n]*|/\*.*?\*/)+)
       | (?P<number>(?:0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)(?P<suffix>[uUlLzZ]*)(?![\w.]))
       | (?P<word>[A-Za-z_$][\w$]*)

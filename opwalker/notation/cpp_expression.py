@@ -15,6 +15,8 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opwalker.notation.regex import Regex
+
 
 class Expr(Struct, frozen=True):
     """A node. ``kind`` says what ``text`` and ``parts`` are:
@@ -47,7 +49,7 @@ BINDING = {
 _TERNARY, _UNARY, _POSTFIX = 1, 12, 13
 _PREFIX = frozenset(("!", "-", "+", "~", "*", "&", "++", "--"))
 
-_TOKEN = re.compile(
+_TOKEN = Regex(
     r"""(?P<space>\s+)
       | (?P<string>(?:u8|[uUL])?R"([^()\\\s]{0,16})\([\s\S]*?\)\3"|(?:u8|[uUL])?"(?:[^"\\]|\\[\s\S])*"
                  | '(?:[^'\\]|\\.)+')
@@ -59,10 +61,10 @@ _TOKEN = re.compile(
 )
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast"))
 _BUILTIN = frozenset("void bool char short int long unsigned signed float double auto const volatile".split())
-_TYPE_NAME = re.compile(r"(?:std::)?(?:u?int(?:8|16|32|64|ptr)?_t|s?size_t|ptrdiff_t|fptr_t)\Z|(?:[a-z_]\w*::)*\w+_t\Z")
+_TYPE_NAME = Regex(r"(?:std::)?(?:u?int(?:8|16|32|64|ptr)?_t|s?size_t|ptrdiff_t|fptr_t)\Z|(?:[a-z_]\w*::)*\w+_t\Z")
 #: What may follow the ``>`` of template arguments; ``a < b > c`` is none.
 _BEHIND_ANGLES = frozenset(("(", "{", "::", ")", ",", "", ";", "]", "}", "?", ":", "&&", "||", "==", "!="))
-_IN_ANGLES = re.compile(r"\A[\w\s:,*&<>.+\-()/%]*\Z")
+_IN_ANGLES = Regex(r"\A[\w\s:,*&<>.+\-()/%]*\Z")
 _MAX_NESTING = 80
 
 

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from opwalker.model.schema import OpSchema, SchemaArgument, SchemaReturn, SchemaType
+from opwalker.notation.regex import Regex
 from opwalker.notation.schema_text import print_schema
 
 NO_ALIASES: Mapping[str, str] = MappingProxyType({})
@@ -76,7 +77,7 @@ _REFUSED = frozenset(
         "int16_t", "int32_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "size_t",
     )
 )  # fmt: skip
-_DECORATION = re.compile(r"\b(?:const|volatile|typename|struct|class|constexpr|inline|static|__restrict__|restrict)\b")
+_DECORATION = Regex(r"\b(?:const|volatile|typename|struct|class|constexpr|inline|static|__restrict__|restrict)\b")
 
 
 class CppType(Struct, frozen=True):

@@ -11,6 +11,7 @@ import re
 
 from opwalker.model.patterns import Pattern, PatternExample
 from opwalker.notation.pattern_query import QueryError, parse_query, print_query
+from opwalker.notation.regex import Regex
 
 SECTIONS = (
     "What it is", "What problem it solves", "What to look at next", "Query", "Matches", "Does not match",
@@ -18,9 +19,9 @@ SECTIONS = (
 #: What marks a line of an example, by section.
 MARKS = {"Matches": "hit", "Does not match": "ok"}
 SUFFIXES = {"cuda": ".cu", "cpp": ".cpp", "python": ".py"}
-_FRONT = re.compile(r"---\n(.*?)\n---\n", re.DOTALL)
-_FENCE = re.compile(r"^```(\w*)(?:[ \t]+(\S+))?\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
-_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_FRONT = Regex(r"---\n(.*?)\n---\n", re.DOTALL)
+_FENCE = Regex(r"^```(\w*)(?:[ \t]+(\S+))?\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+_ID = Regex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 class PageError(ValueError):

@@ -26,13 +26,14 @@ from opwalker.notation.ptx_words import (
     TYPES,
     VECTORS,
 )
+from opwalker.notation.regex import Regex
 
-_COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
-_LABEL = re.compile(r"\s*[$%\w]+(?:%=)?\s*:(?!:)")
-_PREDICATE = re.compile(r"@\s*(!?\s*[%\w]+|!?\s*%\[\w+\])\s*")
-_NAME = re.compile(r"[A-Za-z]\w*(?:::\w+)*(?:\.[A-Za-z0-9_]\w*(?:::\w+)*)*")
-_SHAPE = re.compile(r"m\d+n\d+k\d+\Z|\d+x\d+b\Z|\d+x\d+bx\d+\Z|m\d+n\d+\Z")
-_REPEAT = re.compile(r"x\d+\Z")
+_COMMENT = Regex(r"//[^\n]*|/\*[\s\S]*?\*/")
+_LABEL = Regex(r"\s*[$%\w]+(?:%=)?\s*:(?!:)")
+_PREDICATE = Regex(r"@\s*(!?\s*[%\w]+|!?\s*%\[\w+\])\s*")
+_NAME = Regex(r"[A-Za-z]\w*(?:::\w+)*(?:\.[A-Za-z0-9_]\w*(?:::\w+)*)*")
+_SHAPE = Regex(r"m\d+n\d+k\d+\Z|\d+x\d+b\Z|\d+x\d+bx\d+\Z|m\d+n\d+\Z")
+_REPEAT = Regex(r"x\d+\Z")
 #: Instructions that touch memory: their order and scope have defaults.
 _MEMORY = frozenset(("ld", "ldu", "st", "atom", "red"))
 #: Barriers whose wait is an acquire and whose arrival is a release, in the scope of the block, where nothing is said.

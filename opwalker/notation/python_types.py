@@ -10,7 +10,9 @@ import re
 
 from msgspec import Struct
 
-_TOKEN = re.compile(
+from opwalker.notation.regex import Regex
+
+_TOKEN = Regex(
     r"""\s*(?:([A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)|(\.\.\.)|([\[\],|()])|(["'])(.*?)\4|(\#[^\n]*))""", re.DOTALL
 )
 _DEEPEST = 40

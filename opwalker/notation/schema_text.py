@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from opwalker.model.schema import AliasSet, OpSchema, SchemaType
+from opwalker.notation.regex import Regex
 
 #: The tokens of a schema text. White space, continued lines and comments are one token.
-TOKEN = re.compile(
+TOKEN = Regex(
     r"""(?P<blank>(?:\s|\\\n|\#[^\n]*)+)
       | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
       | (?P<arrow>->)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from opwalker.model.schema import SchemaType
+from opwalker.notation.regex import Regex
 
 #: Base types. Those that the C++ side sees as an ``int64_t`` but that keep their name are in ``INT_LIKE``.
 TYPES = frozenset(
@@ -30,12 +31,12 @@ MISTAKEN = {
     "dtype": "ScalarType", "device": "Device",
 }  # fmt: skip
 
-_VARIABLE = re.compile(r"t(?:[0-9]|[A-Z][A-Za-z0-9_]*)?")
+_VARIABLE = Regex(r"t(?:[0-9]|[A-Z][A-Za-z0-9_]*)?")
 
 #: Constants that stand for a number and are known whatever the type; names of dtypes are known for a ScalarType.
 _CONSTANTS = frozenset(("Mean", "strided", "contiguous_format", "long", "float", "complex"))
 _DTYPES = frozenset("double half int short char byte bool chalf cfloat cdouble uint8 int8".split())
-_DTYPE_WITH_WIDTH = re.compile(r"(?:b?float|u?int|complex|qu?int|bits)[0-9]\w*")
+_DTYPE_WITH_WIDTH = Regex(r"(?:b?float|u?int|complex|qu?int|bits)[0-9]\w*")
 
 _ONLY_NONE = frozenset(("Tensor", "Generator", "Quantizer"))
 _SINGLE = INT_LIKE - {"DeviceIndex"} | {"float", "bool", "str", "Scalar", "complex"}

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from opwalker.notation import shape_words
 from opwalker.notation.readings import SHAPES, Shape
+from opwalker.notation.regex import Regex
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -63,7 +64,7 @@ def parse_shape(text: str) -> ShapeComment | None:
     return None
 
 
-_NAMED = re.compile(
+_NAMED = Regex(
     r"[-*•]?\s*(?:[@\\]param(?:\[[\w, ]+\])?\s+)?`?([A-Za-z_]\w*)`?\s*(?::|=|-{1,2}|—)?\s+(?=.*[\[(]| *\w+ x )"
 )
 
@@ -124,10 +125,10 @@ def _print_one(dims: tuple[str, ...], style: str) -> str:
 
 # --- Finding the brackets -----------------------------------------------------------------------------------------
 
-_JOINER = re.compile(r"\s*(?:\bor\b|\|\||\||/)\s*(?:[A-Za-z0-9_]+:\s*|[0-9]D\s+)?(?=[\[(])")
+_JOINER = Regex(r"\s*(?:\bor\b|\|\||\||/)\s*(?:[A-Za-z0-9_]+:\s*|[0-9]D\s+)?(?=[\[(])")
 _OPEN = {"[": "]", "(": ")"}
 _FACTOR = r"(?:[A-Za-z_][\w.:]*(?:\([^()]*\))?|[0-9]+|\([^()]*\))"
-_CHAIN = re.compile(rf"{_FACTOR}(?:(?: (?:x|×) | or ){_FACTOR})+(?=$|[\s,.;:])")
+_CHAIN = Regex(rf"{_FACTOR}(?:(?: (?:x|×) | or ){_FACTOR})+(?=$|[\s,.;:])")
 
 
 def _candidates(line: str) -> Iterator[tuple[int, int]]:
@@ -176,7 +177,7 @@ def _bracket_end(line: str, start: int) -> int:
     return 0
 
 
-_LABEL = re.compile(r"(?:[@\\]param(?:\[\w+(?:,\s*\w+)*\])?\s+)?[A-Za-z_][\w .*&/-]{0,40}?\s*(?::|=|-{1,2}|—)\s+")
+_LABEL = Regex(r"(?:[@\\]param(?:\[\w+(?:,\s*\w+)*\])?\s+)?[A-Za-z_][\w .*&/-]{0,40}?\s*(?::|=|-{1,2}|—)\s+")
 
 
 def _label_end(line: str) -> int:

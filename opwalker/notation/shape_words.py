@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 
+from opwalker.notation.regex import Regex
+
 #: Parts of words that name an extent.
-_EXTENT = re.compile(
+_EXTENT = Regex(
     r"batch|head|dim|tok|seq|len|size|hid|rows|cols|chan|group|block|blk|expert|topk|width|height|vocab|page|slot|layer"
     r"|rank|state|step|count|num|max|req|beam|split|part|window|chunk|tile|elem|byte|feature|inter|embed|depth|node|world"
     r"|sample|class|bucket|^n[a-z]+s$|^nb(?-i:[A-Z])",
@@ -24,9 +26,9 @@ _NO_EXTENT = frozenset(
     "last lo hi low high key value".split()
 )
 #: Vector and scalar types, which people multiply: ``__half x 2``.
-_TYPE = re.compile(r"__\w+|\w*b?float\d+\w*|\w*_t|\w*[ef]p?\d+_?e?\d*m?\d*|u?int\d+")
+_TYPE = Regex(r"__\w+|\w*b?float\d+\w*|\w*_t|\w*[ef]p?\d+_?e?\d*m?\d*|u?int\d+")
 #: Names of a place and not of an extent.
-_INDEX = re.compile(
+_INDEX = Regex(
     r"[ijxyz]|[a-z][0-9]|row|col|column|idx|index|id|tid|lane|offset|off|ptr|\w+_(?:id|idx|index|ptr|start|end|begin|off)"
 )
 #: Words before a bracket that make it an interval, a place, a reference or a list of other numbers.
@@ -36,7 +38,7 @@ _OTHER_WORDS = frozenset(
 )
 #: Words that begin a line of prose before a shape and name nothing.
 _JOINING = frozenset("and or the a of with for as each one if logical contiguous optional shape size device".split())
-_SHAPE_LEAD = re.compile(
+_SHAPE_LEAD = Regex(
     r"(?:^|[\s,(])(?:shape[sd]?|sizes?|dims?|dimensions?|layout|tensors?|output|input|optional|contiguous|packed|logical"
     r"|flattened|viewed|[1-9]d)(?:\s+(?:of|is|as))?[\s:=,(-]*$",
     re.IGNORECASE,
@@ -46,9 +48,9 @@ _ELEMENT = (
     r"|u?int(?:2|4|8|16|32|64|128)?(?:_t)?|uchar|bool|long|byte|e[0-9]m[0-9](?:fn|fnuz)?|nvfp4|mxfp[48]|ue8m0|uint2)"
 )
 _DTYPE = rf"{_ELEMENT}(?:[ _]e\dm\d(?:fn|fnuz)?)?(?:\s*(?:/|\bor\b)\s*{_ELEMENT})*"
-_DTYPE_BEHIND = re.compile(rf"[\s,:;-]*\(?({_DTYPE})(?![\w(\[])", re.IGNORECASE)
-_DTYPE_IN_BRACKETS = re.compile(rf"\(({_DTYPE})\)", re.IGNORECASE)
-_DTYPE_BEFORE = re.compile(rf"(?:^|[\s(])({_DTYPE})[\s:,=(-]*$", re.IGNORECASE)
+_DTYPE_BEHIND = Regex(rf"[\s,:;-]*\(?({_DTYPE})(?![\w(\[])", re.IGNORECASE)
+_DTYPE_IN_BRACKETS = Regex(rf"\(({_DTYPE})\)", re.IGNORECASE)
+_DTYPE_BEFORE = Regex(rf"(?:^|[\s(])({_DTYPE})[\s:,=(-]*$", re.IGNORECASE)
 
 
 def is_shape(dims: tuple[str, ...], style: str, before: str, after: str) -> bool:

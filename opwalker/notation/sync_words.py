@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from opwalker.model.assembly import Instruction
+from opwalker.notation.regex import Regex
 
 
 class SyncCall(Struct, frozen=True):
@@ -31,7 +32,7 @@ _SCOPE_WORD = {"block": "block scope", "cluster": "cluster scope", "gpu": "GPU s
 
 #: Calls without an address: ``pattern -> (kind, words, order, scope)``.
 _PLAIN: tuple[tuple[re.Pattern[str], tuple[str, str, str | None, str | None]], ...] = tuple(
-    (re.compile(pattern + r"\Z"), found)
+    (Regex(pattern + r"\Z"), found)
     for pattern, found in (
         (r"__syncthreads", ("barrier", "barrier of the block", None, "block")),
         (r"__syncthreads_(?:and|or|count)", ("barrier", "barrier of the block with a vote", None, "block")),
@@ -58,19 +59,15 @@ _PLAIN: tuple[tuple[re.Pattern[str], tuple[str, str, str | None, str | None]], .
     )
 )  # fmt: skip
 
-_ATOMIC = re.compile(r"atomic(Add|Sub|Exch|Min|Max|Inc|Dec|CAS|And|Or|Xor)(_system|_block)?\Z")
-_BUILTIN = re.compile(
+_ATOMIC = Regex(r"atomic(Add|Sub|Exch|Min|Max|Inc|Dec|CAS|And|Or|Xor)(_system|_block)?\Z")
+_BUILTIN = Regex(
     r"__(?:(scoped_)|(hip_))?atomic_(load|store|exchange|compare_exchange|fetch_\w+|\w+_fetch|test_and_set|clear)(_n|_strong|_weak)?\Z"
 )
-_FENCE = re.compile(r"(?:atomic_thread_fence|__atomic_thread_fence|atomic_signal_fence|__builtin_amdgcn_fence)\Z")
+_FENCE = Regex(r"(?:atomic_thread_fence|__atomic_thread_fence|atomic_signal_fence|__builtin_amdgcn_fence)\Z")
 #: Members of C++ atomics.
-_MEMBER = re.compile(
-    r"(?:load|store|exchange|compare_exchange_(?:weak|strong)|fetch_\w+|test_and_set|test|clear|wait)\Z"
-)
-_ORDER = re.compile(
-    r"(?:memory_order(?:_|::)|__ATOMIC_)(relaxed|consume|acquire|release|acq_rel|seq_cst)", re.IGNORECASE
-)
-_SCOPE = re.compile(r"(?:thread_scope_|MEMORY_SCOPE_|memory_scope_)(\w+)", re.IGNORECASE)
+_MEMBER = Regex(r"(?:load|store|exchange|compare_exchange_(?:weak|strong)|fetch_\w+|test_and_set|test|clear|wait)\Z")
+_ORDER = Regex(r"(?:memory_order(?:_|::)|__ATOMIC_)(relaxed|consume|acquire|release|acq_rel|seq_cst)", re.IGNORECASE)
+_SCOPE = Regex(r"(?:thread_scope_|MEMORY_SCOPE_|memory_scope_)(\w+)", re.IGNORECASE)
 _SCOPES = {
     "system": "system", "device": "gpu", "agent": "gpu", "block": "block", "workgroup": "block", "cluster": "cluster",
     "thread": "thread", "singlethread": "thread", "wvfrnt": "warp", "wavefront": "warp", "wrkgrp": "block",

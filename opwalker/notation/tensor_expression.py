@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from opwalker.notation.cpp_expression import Expr, print_expression
+from opwalker.notation.regex import Regex
 
 _RANK = frozenset(("dim", "ndim", "ndimension"))
-_SCALAR_TYPE = re.compile(
+_SCALAR_TYPE = Regex(
     r"(?:\w+::)*ScalarType::(\w+)\Z|(?:(?:at|torch|c10)::)?k((?:B?Float|Half|Double|U?Int|Long|Short|Char|Byte|Bool|Complex"
     r"|QU?Int)(?:\d\w*)?)\Z|(?:\w+::)*dl_?(\w+)\Z"
 )

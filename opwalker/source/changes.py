@@ -7,14 +7,14 @@ that git does not know counts as all new. git is asked for objects and names alo
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 
 from opwalker.errors import EnvironmentMissing, InputError
+from opwalker.notation.regex import Regex
 from opwalker.source.git import git_folder
 
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
-_REVISION = re.compile(r"[\w@][\w./@{}~^+-]*")
+_HUNK = Regex(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_REVISION = Regex(r"[\w@][\w./@{}~^+-]*")
 _SECONDS = 60
 _QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never")
 _WHOLE = ((1, 1 << 31),)

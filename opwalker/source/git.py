@@ -7,15 +7,16 @@ and ``IgnoreRules`` for a walk from the top down. No git process is started; use
 from __future__ import annotations
 
 import os
-import re
 import struct
 from typing import TYPE_CHECKING
+
+from opwalker.notation.regex import Regex
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_REF = re.compile(r"refs/[^\s~^:?*\[\\]+")
+_COMMIT = Regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = Regex(r"refs/[^\s~^:?*\[\\]+")
 
 # Fixed part of an index entry up to its flags: ten 32-bit words and the object id.
 _ENTRY_STAT_BYTES = 40

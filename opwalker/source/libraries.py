@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 import tempfile
 import zlib
@@ -21,6 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from opwalker.errors import InputError
+from opwalker.notation.regex import Regex
 from opwalker.source.cache import make_folder, write_error
 from opwalker.source.members import Unsafe, safe_path, shown
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 #: The largest library that is unpacked; the largest published ones are a third of it.
 MAX_LIBRARY_BYTES = 4 << 30
-_LIBRARY = re.compile(r"[^/]+\.so(?:\.\d+)*\Z")
+_LIBRARY = Regex(r"[^/]+\.so(?:\.\d+)*\Z")
 #: Folders in which tools that repair wheels put other people's libraries.
-_BUNDLED = re.compile(r"(?:^|/)[^/]+\.libs/")
-_TAGGED = re.compile(r"\.(?:cpython-(?P<minor>\d+)t?(?:-[\w-]+)?|abi3|pypy[\w-]+)(?=\.so\Z)")
+_BUNDLED = Regex(r"(?:^|/)[^/]+\.libs/")
+_TAGGED = Regex(r"\.(?:cpython-(?P<minor>\d+)t?(?:-[\w-]+)?|abi3|pypy[\w-]+)(?=\.so\Z)")
 _PIECE = 4 << 20
 _ARCHIVES = (".whl", ".zip", ".egg")
 

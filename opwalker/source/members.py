@@ -10,8 +10,7 @@ point to is in the archive at its own place.
 
 from __future__ import annotations
 
-import re
-
+from opwalker.notation.regex import Regex
 from opwalker.source.discover import IGNORED_FOLDERS
 from opwalker.source.languages import language_of
 
@@ -30,7 +29,7 @@ _BINARY_SUFFIXES = frozenset(
     """.split()
 )
 
-_DRIVE = re.compile(r"[A-Za-z]:")
+_DRIVE = Regex(r"[A-Za-z]:")
 
 
 class Unsafe(Exception):

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 from opwalker.errors import EnvironmentMissing, InputError
 from opwalker.model.source import SourceRoot
+from opwalker.notation.regex import Regex
 from opwalker.source.git import git_folder
 from opwalker.source.identity import identify
 from opwalker.source.members import Unsafe
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 _PIECE = 4 * 1024**2
 _SECONDS = 120
 #: What a revision may look like: git itself decides, but an option or a path must not reach it.
-_REVISION = re.compile(r"[\w@][\w./@{}~^+-]*")
-_BLOB = re.compile(rb"(\d{6}) blob ([0-9a-f]+) +(\d+)\t(.*)", re.DOTALL)
+_REVISION = Regex(r"[\w@][\w./@{}~^+-]*")
+_BLOB = Regex(rb"(\d{6}) blob ([0-9a-f]+) +(\d+)\t(.*)", re.DOTALL)
 _LINK = b"120000"
 
 #: Nothing that the repository's own settings name is run, and nothing is fetched.

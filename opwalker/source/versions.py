@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 
-_SPEC = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*==\s*([A-Za-z0-9][A-Za-z0-9._!+-]*)")
+from opwalker.notation.regex import Regex
+
+_SPEC = Regex(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*==\s*([A-Za-z0-9][A-Za-z0-9._!+-]*)")
 
 #: What people write instead of ``NAME==VERSION``.
-_MEANT = re.compile(
+_MEANT = Regex(
     r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*(?:={1,3}|~=|>=|<=|!=|>|<|@|:|\s|-(?=\d))"
     r"\s*v?(\d[A-Za-z0-9.!+-]*)"
 )
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_NAME = Regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
-_VERSION = re.compile(
+_VERSION = Regex(
     r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
     r"(?:[-_.]?(?P<pre>alpha|beta|preview|pre|rc|a|b|c)[-_.]?(?P<pre_n>\d*))?"
     r"(?:-(?P<post_bare>\d+)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_n>\d*))?"
@@ -27,7 +29,7 @@ _VERSION = re.compile(
 )
 _PRE = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
 
-_ARCHIVE_STEM = re.compile(r"(?P<name>.+?)-v?(?P<version>\d[A-Za-z0-9_.!+]*)$")
+_ARCHIVE_STEM = Regex(r"(?P<name>.+?)-v?(?P<version>\d[A-Za-z0-9_.!+]*)$")
 
 
 def normalise_name(name: str) -> str:

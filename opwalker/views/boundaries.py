@@ -13,9 +13,10 @@ from opwalker.expand.bodies import Body
 from opwalker.model.cpp import Function
 from opwalker.model.reach import Reach
 from opwalker.model.walk import BoundaryFact, UseFact
+from opwalker.notation.regex import Regex
 from opwalker.views.checks import raises
 
-_CATCH = re.compile(r"\bcatch\s*\(")
+_CATCH = Regex(r"\bcatch\s*\(")
 
 
 def boundaries_of(reach: Reach, body_of: Callable[[str, Function], Body]) -> tuple[BoundaryFact, ...]:

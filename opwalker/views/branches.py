@@ -17,11 +17,12 @@ from opwalker.expand.owners import lineage
 from opwalker.model.body import Block, LocalFact
 from opwalker.notation.check_words import in_words
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
+from opwalker.notation.regex import Regex
 
-_ELSE_IF = re.compile(r"else\s+if\b")
-_ONCE = re.compile(r"do\b.*\bwhile\s*\(\s*(?:0|false)\s*\)\s*;?", re.DOTALL)
-_LEAVES = re.compile(r"\breturn\b[^;{}]*;\s*\}?\s*\Z")
-_LABEL_ALONE = re.compile(r"\s*(?:case\b[^{};]*|default\s*):\s*\Z")
+_ELSE_IF = Regex(r"else\s+if\b")
+_ONCE = Regex(r"do\b.*\bwhile\s*\(\s*(?:0|false)\s*\)\s*;?", re.DOTALL)
+_LEAVES = Regex(r"\breturn\b[^;{}]*;\s*\}?\s*\Z")
+_LABEL_ALONE = Regex(r"\s*(?:case\b[^{};]*|default\s*):\s*\Z")
 
 
 class Guard(Struct, frozen=True):

@@ -17,12 +17,13 @@ from opwalker.model.reach import Reach
 from opwalker.model.walk import Branching, DispatchFailure, DispatchRow
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, print_expression, terms
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, needed
 from opwalker.views.checks import failures_of
 from opwalker.views.entered import Entered
 from opwalker.views.returns import Returns, past_words, words_of
 
-_RETURNS = re.compile(r"(?:\breturn\b[^;]*;|\bthrow\b[^;]*;)\s*\}?\s*\Z")
+_RETURNS = Regex(r"(?:\breturn\b[^;]*;|\bthrow\b[^;]*;)\s*\}?\s*\Z")
 _NEVER = ("false", "0", "!true", "!1")
 #: Rows of one choice that are told.
 MAX_ROWS = 40

@@ -19,22 +19,23 @@ from opwalker.model.walk import CheckFact
 from opwalker.notation.check_words import in_words, said
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, terms
 from opwalker.notation.outermost import outermost
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Guard, any_of, needed
 from opwalker.views.returns import Returns, past_words, words_of
 
-_CHECK = re.compile(
+_CHECK = Regex(
     r"(?:STD_)?TORCH_(?:CHECK\w*|INTERNAL_ASSERT\w*)|TVM_FFI_(?:I?CHECK\w*)|AT_ASSERT\w*|C10_CUDA_CHECK|AT_CUDA_CHECK|assert|"
     r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z"
 )
 #: Checks that compare their first two arguments.
-_COMPARED = re.compile(r"_(EQ|NE|LT|LE|GT|GE)\Z")
+_COMPARED = Regex(r"_(EQ|NE|LT|LE|GT|GE)\Z")
 _COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
-_NO_CHECK = re.compile(
+_NO_CHECK = Regex(
     r"(?:C10|AT|STD)_\w*(?:CUDA|HIP)\w*_CHECK\w*|\w*KERNEL_LAUNCH_CHECK|\w*ERROR_CODE_CHECK|CUDA_?CHECK\w*|HIP_?CHECK\w*|check_\w+"
 )
 #: Calls that raise whatever they are given.
-_RAISE = re.compile(r"TVM_FFI_THROW|AT_ERROR|TORCH_ERROR|(?:std::)?(?:abort|terminate)")
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_RAISE = Regex(r"TVM_FFI_THROW|AT_ERROR|TORCH_ERROR|(?:std::)?(?:abort|terminate)")
+_STRINGS = Regex(r'"(?:[^"\\]|\\.)*"')
 _NEVER = ("false", "0")
 _NONE: Mapping[str, int] = {}
 

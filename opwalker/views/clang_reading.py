@@ -19,6 +19,7 @@ from opwalker.model.clang import (
     ClangValue,
 )
 from opwalker.model.walk import PathStep
+from opwalker.notation.regex import Regex
 
 #: A use and the functions that it can mean.
 Row = tuple[ClangUse, tuple[ClangSymbol, ...]]
@@ -237,8 +238,8 @@ def last(name: str) -> str:
     return name.replace(".", "::").rsplit("::", 1)[-1].strip()
 
 
-_EAST_CONST = re.compile(r"((?:unsigned |signed |long |short )*[\w:]+(?:<[^<>]*>)?) const\b")
-_SUFFIX = re.compile(r"(?<![\w.])(-?\d+)[uUlL]+\b")
+_EAST_CONST = Regex(r"((?:unsigned |signed |long |short )*[\w:]+(?:<[^<>]*>)?) const\b")
+_SUFFIX = Regex(r"(?<![\w.])(-?\d+)[uUlL]+\b")
 
 
 def plain_instance(text: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -21,6 +20,7 @@ from opwalker.link.build_lookup import EXTENSION_NAME, defines_of, targets_of
 from opwalker.model.build import BuildFacts
 from opwalker.model.clang import UnitRequest
 from opwalker.model.walk import Implementation, PathStep, Walk
+from opwalker.notation.regex import Regex
 from opwalker.source.compile_database import CompileCommand, CompileDatabase
 from opwalker.views.clang_instances import instantiation_uses
 
@@ -30,7 +30,7 @@ _UNIT_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c++", ".c")
 #: Units that one walk reads at most.
 MOST_UNITS = 24
 
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, ]*\))?\Z")
+_NAME = Regex(r"[A-Za-z_]\w*(?:\([\w, ]*\))?\Z")
 
 
 class UnitPlan(Struct, frozen=True):

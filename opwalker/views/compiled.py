@@ -7,7 +7,6 @@ that a function names whether or not the function is ever called.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -16,10 +15,11 @@ from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
 from opwalker.link.build_cmake import is_foreign
 from opwalker.model.cpp import Function
+from opwalker.notation.regex import Regex
 from opwalker.views.check.vendored import vendored
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_SOURCE = re.compile(r"\.(?:cu|cc|cpp|cxx|c|hip)\Z")
+_WORD = Regex(r"[A-Za-z_]\w*")
+_SOURCE = Regex(r"\.(?:cu|cc|cpp|cxx|c|hip)\Z")
 _MAX_ROUNDS = 20
 
 

@@ -17,6 +17,7 @@ from opwalker.model.reach import LaunchSite
 from opwalker.model.walk import Contradiction, DerivedFact, ParameterFact, ShapeSource
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, terms
+from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import as_comparison, asked, dimension_of, extents_of, rank_of, whole
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.checks import demands_of
@@ -27,11 +28,9 @@ _UNKNOWN = "?"
 #: Which name of a dimension is shown where there are several.
 _WEIGHT = {"named": 0, "checked": 1, "passed": 2}
 #: Types of parameters that are one value and have no shape.
-_VALUE = re.compile(
-    r"(?:const\s+)?(?:std::)?(?:int|bool|float|double|long|size_t|u?int(?:8|16|32|64)_t)(?:\s+const)?\Z"
-)
+_VALUE = Regex(r"(?:const\s+)?(?:std::)?(?:int|bool|float|double|long|size_t|u?int(?:8|16|32|64)_t)(?:\s+const)?\Z")
 #: A number by such a name is an address, and the shape is that of what lies there.
-_ADDRESS = re.compile(r"(?i)(?:_|\A)(?:data_?)?(?:ptrs?|addr(?:ess)?|pointer)\Z|Ptr\Z")
+_ADDRESS = Regex(r"(?i)(?:_|\A)(?:data_?)?(?:ptrs?|addr(?:ess)?|pointer)\Z|Ptr\Z")
 
 
 def derived_facts(

@@ -17,12 +17,13 @@ from opwalker.expand.owners import lineage, owner, switch_of, use_place
 from opwalker.expand.scalar_types import cpp_type
 from opwalker.model.body import Block
 from opwalker.model.walk import Dispatch, Span
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches
 from opwalker.views.dispatch_rows import Leaf, axes_of, failures, rows_of
 from opwalker.views.returns import Returns, past_words, words_of
 
 #: What may be a constant without saying ``constexpr``: a number, a truth value, an enumerator.
-_CONSTANT = re.compile(r"-?\d[\w.]*|true|false|(?:::)?\w+(?:::\w+)+|k?[A-Z]\w*")
+_CONSTANT = Regex(r"-?\d[\w.]*|true|false|(?:::)?\w+(?:::\w+)+|k?[A-Z]\w*")
 _BRANCHES = ("case", "if", "else", "if constexpr", "else constexpr")
 
 

@@ -5,7 +5,6 @@ In: a body, a macro use in it, and what its branches bind. Out: axes, rows and f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -17,13 +16,14 @@ from opwalker.expand.owners import lineage
 from opwalker.model.walk import DispatchAxis, DispatchFailure, DispatchRow
 from opwalker.notation.check_words import enumerators, said
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
+from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import scalar_type
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.checks import failures_of
 
 _OTHERWISE = "otherwise"
 #: Functions that hand on what they are given: casts, and the scalar type of a scalar type.
-_SAME = re.compile(r"\w*_cast\b|(?:u?int(?:\d+_t)?|size_t|bool|long)\Z|(?:to)?_?[sS]calar_?[tT]ype\Z")
+_SAME = Regex(r"\w*_cast\b|(?:u?int(?:\d+_t)?|size_t|bool|long)\Z|(?:to)?_?[sS]calar_?[tT]ype\Z")
 
 
 class Leaf(Struct, frozen=True):

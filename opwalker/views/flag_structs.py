@@ -12,11 +12,12 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import ClassDef, Variable
 from opwalker.model.flags import FlagMember, FlagStruct
+from opwalker.notation.regex import Regex
 from opwalker.views.device_functions import Reading
 from opwalker.views.sync_events import members_of, opened
 
-_ALIGNED = re.compile(r"(?:alignas|__align__|__attribute__\s*\(\(\s*aligned)\s*\(\s*(\w+)\s*\)")
-_COMMENT = re.compile(r"\s*(?://+|/?\*+/?)\s?(.*?)(?:\*/)?\s*\Z")
+_ALIGNED = Regex(r"(?:alignas|__align__|__attribute__\s*\(\(\s*aligned)\s*\(\s*(\w+)\s*\)")
+_COMMENT = Regex(r"\s*(?://+|/?\*+/?)\s?(.*?)(?:\*/)?\s*\Z")
 
 
 class Flags:

@@ -15,14 +15,15 @@ from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.cpp import Variable
 from opwalker.model.walk import GlobalFact, UseFact
 from opwalker.notation.check_words import said
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, needed
 
 #: Functions of the defining file whose bodies are read for uses; uses shown of one kind.
 MAX_FUNCTIONS = 80
 MAX_USES = 24
-_TABLE = re.compile(r"\bPy(?:MethodDef|ModuleDef|TypeObject|GetSetDef|MemberDef)\b")
-_STATIC = re.compile(r"\b(?:static|thread_local)\b")
-_FIXED = re.compile(r"\b(?:const|constexpr)\b")
+_TABLE = Regex(r"\bPy(?:MethodDef|ModuleDef|TypeObject|GetSetDef|MemberDef)\b")
+_STATIC = Regex(r"\b(?:static|thread_local)\b")
+_FIXED = Regex(r"\b(?:const|constexpr)\b")
 
 
 def globals_of(workbench: Workbench, unit: Unit, bodies: Sequence[tuple[str, Body]]) -> tuple[GlobalFact, ...]:

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from opwalker.expand.bodies import Body
 from opwalker.model.owning import Holding, Resource, UseFact
+from opwalker.notation.regex import Regex
 
-_CAST = re.compile(r"(?:reinterpret|static|const)_cast\s*<[^<>]*>|\(\s*(?:const\s+)?(?:void|char|[\w:]+)\s*\*+\s*\)")
+_CAST = Regex(r"(?:reinterpret|static|const)_cast\s*<[^<>]*>|\(\s*(?:const\s+)?(?:void|char|[\w:]+)\s*\*+\s*\)")
 _STEPS = 4
 
 

@@ -25,6 +25,7 @@ from opwalker.model.walk import (
     StreamFact,
 )
 from opwalker.notation.cpp_expression import Expr, parse_expression
+from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import whole
 from opwalker.views.checks import checks_of
 from opwalker.views.devices import device_words, stream_words
@@ -32,27 +33,27 @@ from opwalker.views.lifetimes import scope_end
 from opwalker.views.ops import shown_condition, signature_text
 from opwalker.views.returns import Returns, past_words, words_of
 
-_SIZE = re.compile(
+_SIZE = Regex(
     r"(?:\.|->)\s*(?:size|sizes|numel|dim|element_size|itemsize|nbytes|sym_size|sym_sizes|sym_numel|ndim)\s*\("
 )
-_NO_SIZE = re.compile(r"\bdim3\b|Tensor\b|\bstring\b|_t\s*\*|\bbool\b")
-_STRIDE = re.compile(r"(?:\.|->)\s*(?:stride|strides|sym_stride|sym_strides)\s*\(")
-_OPTIONAL = re.compile(r"(?:\w+::)*optional\s*<(.*)>", re.DOTALL)
-_ACCESSOR = re.compile(r"Accessor\w*\s*<|_accessor\w*\s*<")
-_GUARD = re.compile(
+_NO_SIZE = Regex(r"\bdim3\b|Tensor\b|\bstring\b|_t\s*\*|\bbool\b")
+_STRIDE = Regex(r"(?:\.|->)\s*(?:stride|strides|sym_stride|sym_strides)\s*\(")
+_OPTIONAL = Regex(r"(?:\w+::)*optional\s*<(.*)>", re.DOTALL)
+_ACCESSOR = Regex(r"Accessor\w*\s*<|_accessor\w*\s*<")
+_GUARD = Regex(
     r"(?:Optional)?(?:CUDA|HIP|Device|Stream|HIPMasquerading|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z|\w*Guard\Z"
 )
-_STREAM_CALL = re.compile(
+_STREAM_CALL = Regex(
     r"(?:getCurrent(?:CUDA|HIP)?Stream\w*|get_current(?:_cuda)?_stream\w*|getStreamFromPool|getDefaultCUDAStream|"
     r"aoti_torch_get_current_cuda_stream|TVMFFIEnvGetStream|get_stream)\Z"
 )
-_STREAM_TYPE = re.compile(r"(?:const\s+)?(?:cuda|hip)Stream_t(?:\s+const)?\Z")
-_NARROW = re.compile(
+_STREAM_TYPE = Regex(r"(?:const\s+)?(?:cuda|hip)Stream_t(?:\s+const)?\Z")
+_NARROW = Regex(
     r"(?:const\s+)?(?:unsigned(?:\s+int)?|int|int32_t|uint32_t|short|unsigned short|int16_t|uint16_t)(?:\s+const)?\Z"
 )
 #: Operators that give a truth value.
 _TRUTH = frozenset("== != < <= > >= && ||".split())
-_CONTIGUOUS = re.compile(r"(?:contiguous|is_contiguous)\Z")
+_CONTIGUOUS = Regex(r"(?:contiguous|is_contiguous)\Z")
 
 
 _Placed = TypeVar("_Placed", GuardFact, StreamFact, ContiguousFact)
@@ -80,9 +81,7 @@ def read_host(
 
 
 #: What makes a tensor or memory of a size.
-_MADE = re.compile(
-    r"(?:[\w.]+(?:::|\.|->))*(?:new_)?(?:empty|zeros|ones|full|rand\w*)(?:_like|_strided|_permuted)?\s*\("
-)
+_MADE = Regex(r"(?:[\w.]+(?:::|\.|->))*(?:new_)?(?:empty|zeros|ones|full|rand\w*)(?:_like|_strided|_permuted)?\s*\(")
 
 
 def body_facts(body: Body, asserting: Mapping[str, int] | None = None) -> dict[str, tuple]:

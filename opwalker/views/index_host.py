@@ -22,6 +22,7 @@ from opwalker.model.reach import LaunchSite
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
 from opwalker.notation.polynomial import Atom, Poly, call, poly, product, symbol
+from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import asked, dimension_of, stride_of, tensor_of
 from opwalker.views.index_compare import Dim
 from opwalker.views.kernel_values import Documented, Passed
@@ -32,7 +33,7 @@ from opwalker.views.way import Way
 
 _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data untyped_data_ptr get_data_ptr".split())
 _SAME = frozenset("contiguous value get to detach".split())
-_CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
+_CHECK = Regex(r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
 _EXTENTS = ("gridDim", "blockDim")
 
 

@@ -12,6 +12,7 @@ from opwalker.expand.resolve import Context
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
+from opwalker.notation.regex import Regex
 from opwalker.views.device_functions import Reading
 from opwalker.views.index_host import documented_shapes
 from opwalker.views.index_layout import LayoutReader
@@ -21,19 +22,19 @@ from opwalker.views.kernel_work import WorkReader
 from opwalker.views.ops import shown_condition
 from opwalker.views.shapes import ShapeReader
 
-_BARRIER = re.compile(
+_BARRIER = Regex(
     r"__syncthreads\w*|__syncwarp|__threadfence\w*|(?:\w+::)*this_grid|sync|barrier_\w+|\w*barrier\w*|mbarrier\w*|cp_async_wait\w*|"
     r"cp_async_fence|cluster_sync\w*|cluster_arrive\w*|cluster_wait\w*|cudaGridDependencySynchronize|cudaTriggerProgrammaticLaunchCompletion|"
     r"griddepcontrol\w*|__builtin_amdgcn_s_barrier"
 )
-_ATOMIC = re.compile(
+_ATOMIC = Regex(
     r"atomic[A-Z]\w*|__hip_atomic_\w+|(?:atom|red)_\w+|fetch_(?:add|sub|or|and|xor|min|max)|atomicAdd_system|compare_exchange\w*"
 )
-_VECTOR = re.compile(
+_VECTOR = Regex(
     r"reinterpret_cast\s*<\s*(?:const\s+|volatile\s+)*(?:u?(?:int|short|char|long|longlong|float|double|half|bfloat16|nv_bfloat16|__half|__nv_bfloat16)[1-8]\w*|"
     r"__nv_bfloat162|half2|uint4|int4|float4|\w*[vV]ec\w*(?:\s*<[^<>]*>)?|\w*Pack\w*(?:\s*<[^<>]*>)?|u?int64_t|u?int128_t|uint32_t)\s*(?:const\s*)?\*\s*(?:__restrict__\s*)?>"
 )
-_SHARED = re.compile(r"\b__shared__\b")
+_SHARED = Regex(r"\b__shared__\b")
 
 
 def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, passed: Passed | None = None) -> Kernel:

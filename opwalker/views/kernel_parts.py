@@ -17,18 +17,19 @@ from opwalker.model.kernel import DeviceCall, ReductionFact, SharedFact, VectorF
 from opwalker.model.places import Span
 from opwalker.notation.cpp_expression import parse_expression
 from opwalker.notation.polynomial import poly
+from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import whole
 from opwalker.views.branches import Branches
 from opwalker.views.device_functions import Reading
 from opwalker.views.kernel_values import KernelValues
 
-_CAST = re.compile(r"reinterpret_cast\s*<|\(\s*(?:const\s+)?[\w:]+(?:<[^()]*>)?\s*(?:const\s*)?\*\s*\)")
-_SHUFFLE = re.compile(r"__shfl_(?:xor|down|up)?(?:_sync)?\Z|__shfl\Z|shfl_\w+\Z|__reduce_\w+_sync\Z")
-_LIBRARY = re.compile(
+_CAST = Regex(r"reinterpret_cast\s*<|\(\s*(?:const\s+)?[\w:]+(?:<[^()]*>)?\s*(?:const\s*)?\*\s*\)")
+_SHUFFLE = Regex(r"__shfl_(?:xor|down|up)?(?:_sync)?\Z|__shfl\Z|shfl_\w+\Z|__reduce_\w+_sync\Z")
+_LIBRARY = Regex(
     r"\b((?:hip)?cub|cuda::experimental)::(Block|Warp)(Reduce|Scan|RadixSort|MergeSort|Exchange|Load|Store)\b"
 )
-_LIBRARY_CALL = re.compile(r"Reduce\Z|Sum\Z|Max\Z|Min\Z|InclusiveScan|ExclusiveScan|InclusiveSum|ExclusiveSum")
-_QUALIFIER = re.compile(
+_LIBRARY_CALL = Regex(r"Reduce\Z|Sum\Z|Max\Z|Min\Z|InclusiveScan|ExclusiveScan|InclusiveSum|ExclusiveSum")
+_QUALIFIER = Regex(
     r"\b(?:const|volatile|__restrict__|__shared__|extern|static)\b|__align__\s*\([^()]*\)|alignas\s*\([^()]*\)"
 )
 

@@ -19,6 +19,7 @@ from opwalker.model.walk import CaseFact, LaunchAttribute, NamedValue
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, changed, negated, parse_expression, print_expression, walk
 from opwalker.notation.cpp_folding import folded
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, needed
 from opwalker.views.entered import Entered
 from opwalker.views.narrowed import narrowed
@@ -29,12 +30,12 @@ from opwalker.views.way import Way
 
 #: Cases of one extent that are told apart.
 MAX_CASES = 8
-_DIM3 = re.compile(r"(?:::)?dim3\Z")
-_NAME = re.compile(r"[A-Za-z_][\w.]*(?:::\w+)*")
+_DIM3 = Regex(r"(?:::)?dim3\Z")
+_NAME = Regex(r"[A-Za-z_][\w.]*(?:::\w+)*")
 _ONE = Expr("number", "1")
 _PLAIN_NAMES = frozenset(("min", "max", "gcd", "ceil", "sqrt", "abs"))
-_OPT_IN = re.compile(r"(?:cuda|hip|cu|mu)FuncSetAttribute\Z")
-_ATTRIBUTE = re.compile(r"(.+?)\s*(?:\.|->)\s*(id|val(?:ue)?(?:\.\w+)*)\Z")
+_OPT_IN = Regex(r"(?:cuda|hip|cu|mu)FuncSetAttribute\Z")
+_ATTRIBUTE = Regex(r"(.+?)\s*(?:\.|->)\s*(id|val(?:ue)?(?:\.\w+)*)\Z")
 
 
 def configuration(way: Way, site: LaunchSite, entered: Entered, macros: frozenset[str] = frozenset()) -> dict[str, Any]:

@@ -12,16 +12,17 @@ from opwalker.expand.bodies import Body
 from opwalker.facts.cpp_brackets import match_bracket
 from opwalker.model.body import LocalFact
 from opwalker.model.walk import Lifetime
+from opwalker.notation.regex import Regex
 
 #: Kinds by the type's own name, in the order in which they are tried.
 _KINDS = (
-    ("lock", re.compile(r"(?:lock_guard|unique_lock|scoped_lock|shared_lock|\w*Lock(?:Guard|Holder))\Z")),
-    ("interpreter lock", re.compile(r"(?:gil_scoped_(?:acquire|release)|(?:With|No|Auto)\w*G(?:IL|il)\w*)\Z")),
-    ("guard", re.compile(r"\w*Guard\Z|InferenceMode\Z|AutoDispatch\w+\Z|AutoGradMode\Z|NoGradMode\Z")),
-    ("pointer", re.compile(r"(?:unique_ptr|shared_ptr|intrusive_ptr|scoped_ptr|DataPtr)\Z")),
-    ("range", re.compile(r"(?:scoped_range\w*|\w*[Nn]vtx\w*[Rr]ange\w*|ProfileRange|RecordFunction)\Z")),
+    ("lock", Regex(r"(?:lock_guard|unique_lock|scoped_lock|shared_lock|\w*Lock(?:Guard|Holder))\Z")),
+    ("interpreter lock", Regex(r"(?:gil_scoped_(?:acquire|release)|(?:With|No|Auto)\w*G(?:IL|il)\w*)\Z")),
+    ("guard", Regex(r"\w*Guard\Z|InferenceMode\Z|AutoDispatch\w+\Z|AutoGradMode\Z|NoGradMode\Z")),
+    ("pointer", Regex(r"(?:unique_ptr|shared_ptr|intrusive_ptr|scoped_ptr|DataPtr)\Z")),
+    ("range", Regex(r"(?:scoped_range\w*|\w*[Nn]vtx\w*[Rr]ange\w*|ProfileRange|RecordFunction)\Z")),
 )
-_MADE = re.compile(r"((?:::)?[A-Za-z_][\w:]*?)\s*(?:<[^;{}]*>)?\s*[({]")
+_MADE = Regex(r"((?:::)?[A-Za-z_][\w:]*?)\s*(?:<[^;{}]*>)?\s*[({]")
 
 
 def lifetimes_of(body: Body, name: str, destructed: Callable[[str], bool]) -> tuple[Lifetime, ...]:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from opwalker.errors import InputError
 from opwalker.model.walk import Op, PythonRef
+from opwalker.notation.regex import Regex
 
-_TORCH_OPS = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?\Z")
+_TORCH_OPS = Regex(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?\Z")
 
 
 def spellings(name: str) -> tuple[str, ...]:

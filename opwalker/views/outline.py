@@ -13,13 +13,14 @@ from opwalker.expand.resolve import Candidate, visible
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import CppFacts, Function
 from opwalker.model.walk import Implementation, OutlineItem
+from opwalker.notation.regex import Regex
 from opwalker.views.ops import hosts_of, shown_condition
 
 _HEADERS = (".h", ".hpp", ".cuh", ".hh", ".hxx", ".inl", ".inc")
-_TABLE_TYPE = re.compile(r"\bPy(?:MethodDef|ModuleDef|TypeObject|GetSetDef|MemberDef)\b")
+_TABLE_TYPE = Regex(r"\bPy(?:MethodDef|ModuleDef|TypeObject|GetSetDef|MemberDef)\b")
 #: Files that include a header and are looked through for who uses it.
 MAX_INCLUDERS = 60
-_FIXED = re.compile(r"\b(?:const|constexpr)\b")
+_FIXED = Regex(r"\b(?:const|constexpr)\b")
 
 
 def is_host(workbench: Workbench, path: str, function: Function) -> bool:

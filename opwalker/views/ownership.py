@@ -18,6 +18,7 @@ from opwalker.model.cpp import Function
 from opwalker.model.owning import Holding
 from opwalker.model.reach import Reach
 from opwalker.model.walk import Lifetime, Ownership, PlaceFact, Resource, Terminal, UseFact
+from opwalker.notation.regex import Regex
 from opwalker.views.boundaries import boundaries_of
 from opwalker.views.families import FAMILIES
 from opwalker.views.global_uses import globals_of
@@ -31,20 +32,20 @@ from opwalker.views.returns import Returns
 #: Functions of a walk that are read for what they own, and neighbours in their files and classes.
 MAX_FUNCTIONS = 60
 MAX_BESIDE = 24
-_ALLOCATION = re.compile(
+_ALLOCATION = Regex(
     r"(?:cuda|hip)(?:Malloc\w*|HostAlloc|HostRegister|MemPoolCreate)\Z|cuMem(?:Alloc\w*|Create|AddressReserve|Map)\Z|malloc\Z|"
     r"(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?\Z|new_(?:empty|zeros|ones|full)\Z|allocate\Z|raw_alloc\w*\Z|raw_allocate\Z"
 )
-_FREE = re.compile(
+_FREE = Regex(
     r"(?:cuda|hip)(?:Free\w*|HostFree|HostUnregister|MemPoolDestroy)\Z|cuMem(?:Free\w*|Release|Unmap|AddressFree)\Z|free\Z|raw_delete(?:ion)?\Z|deallocate\Z"
 )
-_CALLBACK = re.compile(
+_CALLBACK = Regex(
     r"(?:cuda|hip)(?:LaunchHostFunc|StreamAddCallback)\Z|cuLaunchHostFunc\Z|Py_?(?:ObjectCall\w*|Object_Call\w*)\Z|PyObject_Call\w*\Z|from_blob\Z"
 )
 
 
 #: What names an acquisition or a release, for a quick no.
-_OWNING = re.compile(
+_OWNING = Regex(
     r"\b(?:new|delete)\b|\b(?:"
     + "|".join(pattern.pattern.removesuffix(r"\Z") for f in FAMILIES for pattern in (f.acquire, f.release))
     + r")\s*\("

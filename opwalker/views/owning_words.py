@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from opwalker.expand.workbench import Workbench
 from opwalker.model.owning import PlaceFact
 from opwalker.model.reach import Reach
+from opwalker.notation.regex import Regex
 
-_OWNS = re.compile(
+_OWNS = Regex(
     r"\b(?:(?:not|never|n't|to|must|should|will|both|can) own|owns|owned|ownership|owner of|borrow(?:s|ed)"
     r"|keeps? (?:it|them) alive|outlives?|responsible for (?:free|releas|delet)\w*"
     r"|must (?:be )?(?:freed?|released?|outlive))\b",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"/\*.*?\*/|(?://[^\n]*(?:\n[ \t]*(?=//)|))+", re.DOTALL)
+_COMMENT = Regex(r"/\*.*?\*/|(?://[^\n]*(?:\n[ \t]*(?=//)|))+", re.DOTALL)
 _MOST = 6
 
 

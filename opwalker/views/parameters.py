@@ -16,6 +16,7 @@ from opwalker.expand.workbench import Workbench
 from opwalker.model.reach import LaunchSite, Reach
 from opwalker.model.walk import DerivedFact, ParameterFact, ShapeSource
 from opwalker.notation.cpp_expression import parse_expression, walk
+from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import asked
 from opwalker.views.derived import derived_facts, with_derived
 from opwalker.views.entered import Entered
@@ -27,8 +28,8 @@ from opwalker.views.way import Way
 
 #: Functions on a walk whose bodies are read for shapes: those nearest to the host function.
 MAX_FUNCTIONS = 24
-_TENSOR = re.compile(r"Tensor(?:View|Ref|Base)?\b(?![\w:]*List)")
-_TENSORS = re.compile(r"(?:vector|List|ArrayRef|array)\s*<|TensorList")
+_TENSOR = Regex(r"Tensor(?:View|Ref|Base)?\b(?![\w:]*List)")
+_TENSORS = Regex(r"(?:vector|List|ArrayRef|array)\s*<|TensorList")
 
 
 def host_parameters(

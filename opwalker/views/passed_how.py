@@ -16,10 +16,11 @@ from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.workbench import Unit
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact, Span2
+from opwalker.notation.regex import Regex
 from opwalker.views.sync_events import type_text
 
 #: Functions of the language and of CUDA that take numbers by value.
-_BY_VALUE = re.compile(
+_BY_VALUE = Regex(
     r"__(?!ldg|st|ld|pipeline|builtin)\w+|f?(?:abs|max|min|ma|mod)f?|(?:r?sqrt|exp2?|log2?|tanh?|sinh?|cosh?|erf|pow|floor|ceil"
     r"|round|rint|isnan|isinf|isfinite)f?"
 )

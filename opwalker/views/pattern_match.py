@@ -22,11 +22,12 @@ from opwalker.model.statements import Routine, Statement
 from opwalker.notation.asm_statement import parse_asm
 from opwalker.notation.pattern_query import INSIDE, REFERENCE
 from opwalker.notation.ptx import decode
+from opwalker.notation.regex import Regex
 
 #: The most characters of a hit's text that an answer repeats.
 SHOWN = 200
 #: A regular expression that is words alone: one of them must stand in the text.
-_WORDS = re.compile(r"\w+(?:\|\w+)*")
+_WORDS = Regex(r"\w+(?:\|\w+)*")
 
 
 class Found(Struct, frozen=True):

@@ -8,7 +8,6 @@ changes, and narrowed by what was asked.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,13 +17,14 @@ from opwalker.model.check import Settings
 from opwalker.model.patterns import Pattern, PatternHit, PatternQuestion, PatternSearch
 from opwalker.model.statements import Routine
 from opwalker.model.walk import PatternRef, Walk
+from opwalker.notation.regex import Regex
 from opwalker.views.pattern_match import Found, Matcher
 from opwalker.views.pattern_pages import Page, chosen_pages, load_pages
 
 if TYPE_CHECKING:
     from opwalker.views.check.tree import Tree
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = Regex(r"[A-Za-z_]\w*")
 
 
 def search(session, pages: Sequence[Page], question: PatternQuestion, op: str | None) -> PatternSearch:

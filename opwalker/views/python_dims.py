@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from opwalker.model.host import DimensionFact, ParameterFact
 from opwalker.model.walk import PythonRef, Walk
+from opwalker.notation.regex import Regex
 
 _MAKES = frozenset("view reshape empty zeros ones full new_empty new_zeros as_strided empty_strided".split())
 _MOST = 2
 #: Folders whose files come last: what they make is for trying the op out.
-_ASIDE = re.compile(r"(?:^|/)(?:tests?|testing|benchmarks?|examples?|docs?)/")
+_ASIDE = Regex(r"(?:^|/)(?:tests?|testing|benchmarks?|examples?|docs?)/")
 
 
 def with_dims(walk: Walk, callers: Iterable[PythonRef], text: Callable[[str], str]) -> Walk:

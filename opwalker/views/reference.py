@@ -15,10 +15,11 @@ from msgspec.structs import replace
 from opwalker import resources
 from opwalker.model.ops import Op
 from opwalker.model.walk import Walk
+from opwalker.notation.regex import Regex
 from opwalker.views.verify.plan import NAMESPACE
 
-_DEFINITION = re.compile(r'\.def\(\s*((?:"[^"\n]*"\s*)+)\)')
-_PIECE = re.compile(r'"([^"\n]*)"')
+_DEFINITION = Regex(r'\.def\(\s*((?:"[^"\n]*"\s*)+)\)')
+_PIECE = Regex(r'"([^"\n]*)"')
 
 
 def with_reference(walk: Walk) -> Walk:

@@ -17,16 +17,17 @@ from opwalker.expand.macros import KNOWN
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.walk import PathFact, Resource, UseFact
 from opwalker.notation.check_words import said
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, needed
 from opwalker.views.families import OBJECT, Family, acquired, released
 
-_CASTS = re.compile(r"\((?:const\s+)?(?:void|char|[\w:]+)\s*\*+\s*\)|(?:reinterpret|static|const)_cast\s*<[^<>]*>")
-_HOLDER = re.compile(r"[A-Za-z_][\w.]*(?:->\w+|\[\w+\])*")
-_NEW = re.compile(r"\bnew\s+(?:\([^()]*\)\s*)?((?:::)?[A-Za-z_][\w:]*(?:<[^;{}()]*>)?)")
-_DELETE = re.compile(r"\bdelete\s*(?:\[\s*\])?\s*([^;]+);")
-_SMART = re.compile(r"(?:unique_ptr|shared_ptr|intrusive_ptr)\s*<")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_HANDED = re.compile(r"[A-Za-z_][\w:.>-]*\Z")
+_CASTS = Regex(r"\((?:const\s+)?(?:void|char|[\w:]+)\s*\*+\s*\)|(?:reinterpret|static|const)_cast\s*<[^<>]*>")
+_HOLDER = Regex(r"[A-Za-z_][\w.]*(?:->\w+|\[\w+\])*")
+_NEW = Regex(r"\bnew\s+(?:\([^()]*\)\s*)?((?:::)?[A-Za-z_][\w:]*(?:<[^;{}()]*>)?)")
+_DELETE = Regex(r"\bdelete\s*(?:\[\s*\])?\s*([^;]+);")
+_SMART = Regex(r"(?:unique_ptr|shared_ptr|intrusive_ptr)\s*<")
+_STRING = Regex(r'"(?:[^"\\]|\\.)*"')
+_HANDED = Regex(r"[A-Za-z_][\w:.>-]*\Z")
 _QUIET = frozenset("sizeof printf fprintf snprintf assert memset cudaMemset cudaMemsetAsync".split())
 #: Kinds that the function itself must release: their ways out are told even where nothing releases them.
 OF_THE_CALL = ("GIL state", "thread state")

@@ -6,7 +6,6 @@ loops and ``switch`` are not read; nor is what tests whether a call has worked: 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from opwalker.expand.bodies import Body
@@ -16,11 +15,12 @@ from opwalker.model.body import ExitFact
 from opwalker.model.host import ReturnFact
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, name, negated, print_expression
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, Guard, needed
 
 _TRUE = name("true")
 #: What tests whether a call before it has worked.
-_WORKED = re.compile(
+_WORKED = Regex(
     r"[sS]uccess\b|SUCCESS\b|(?<![\w.:>])(?:\w*_)?(?:err|error|status|ret|rc|res|result)\b(?!\s*(?:[.(\[]|->))"
 )
 _CHOICE = ("if", "else", "if constexpr", "else constexpr")

@@ -15,10 +15,11 @@ from opwalker.expand.resolve import Candidate, visible
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import Function
 from opwalker.model.walk import ShapeSource, Span
+from opwalker.notation.regex import Regex
 from opwalker.views.shape_sources import named_sources
 
-_COMMENT = re.compile(r"//([^\n]*)|/\*([\s\S]*?)\*/")
-_COMMENT_LINE = re.compile(r"\s*(?://|\*|/\*)")
+_COMMENT = Regex(r"//([^\n]*)|/\*([\s\S]*?)\*/")
+_COMMENT_LINE = Regex(r"\s*(?://|\*|/\*)")
 #: Lines of a comment above a function that are looked at.
 MAX_ABOVE = 60
 #: Lines that a template's head may take.

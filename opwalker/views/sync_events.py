@@ -18,21 +18,22 @@ from opwalker.model.assembly import AsmFact
 from opwalker.notation.asm_statement import AsmStatement, parse_asm
 from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, walk
 from opwalker.notation.ptx import decode
+from opwalker.notation.regex import Regex
 from opwalker.notation.sync_words import kind_of, of_call, of_member
 from opwalker.views.ops import shown_condition
 
 _CONSTEXPR = ("if constexpr", "else constexpr")
-_GROUP = re.compile(
+_GROUP = Regex(
     r"\b(?:cg|cooperative_groups)?(?:::)?(grid|cluster|thread_block_tile|thread_block|coalesced)(?:_group)?\b"
 )
 _GROUP_SCOPES = {"grid": ("grid_barrier", "gpu"), "cluster": ("cluster_barrier", "cluster"),
                  "thread_block_tile": ("warp_barrier", "warp"), "thread_block": ("barrier", "block"),
                  "coalesced": ("warp_barrier", "warp")}  # fmt: skip
-_MADE_GROUP = re.compile(r"this_(grid|thread_block|cluster)\s*\(|tiled_partition")
-_LOCK = re.compile(r"(?:std::)?(lock_guard|unique_lock|scoped_lock|shared_lock)\b")
-_MUTEX = re.compile(r"\b(?:std::)?(?:recursive_|shared_|timed_)*mutex\b|\bMutex\b|\bSpinLock\b")
-_ATOMIC_TYPE = re.compile(r"\batomic(?:_ref|_flag)?\b")
-_EVENT_TYPE = re.compile(r"(?:CUDA|HIP|cuda)?Event\b")
+_MADE_GROUP = Regex(r"this_(grid|thread_block|cluster)\s*\(|tiled_partition")
+_LOCK = Regex(r"(?:std::)?(lock_guard|unique_lock|scoped_lock|shared_lock)\b")
+_MUTEX = Regex(r"\b(?:std::)?(?:recursive_|shared_|timed_)*mutex\b|\bMutex\b|\bSpinLock\b")
+_ATOMIC_TYPE = Regex(r"\batomic(?:_ref|_flag)?\b")
+_EVENT_TYPE = Regex(r"(?:CUDA|HIP|cuda)?Event\b")
 _EVENT_CALLS = {
     "record": ("event_record", "event recorded on a stream"),
     "recordOnce": ("event_record", "event recorded on a stream"),
@@ -40,11 +41,11 @@ _EVENT_CALLS = {
     "synchronize": ("event_sync", "host waits for an event"),
     "query": ("event_query", "host asks whether an event has happened"),
 }
-_NAMED_BARRIER = re.compile(r"(?:\w+::)*(?:NamedBarrier|ClusterBarrier|ClusterTransactionBarrier)::(\w+)\Z")
-_WRAPPED = re.compile(r"cluster_(?:sync|arrive\w*|wait)\Z|cp_async_(?:wait\w*|fence|commit\w*)\Z")
+_NAMED_BARRIER = Regex(r"(?:\w+::)*(?:NamedBarrier|ClusterBarrier|ClusterTransactionBarrier)::(\w+)\Z")
+_WRAPPED = Regex(r"cluster_(?:sync|arrive\w*|wait)\Z|cp_async_(?:wait\w*|fence|commit\w*)\Z")
 
 #: Kinds of event that a loop can wait with.
-WAITS = re.compile(r"load|atomic|wait|query")
+WAITS = Regex(r"load|atomic|wait|query")
 
 
 class Event(Struct, frozen=True):

@@ -7,7 +7,6 @@ from.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -21,6 +20,7 @@ from opwalker.expand.instances import InstanceReader
 from opwalker.model.reach import KernelRef, Never, Reach
 from opwalker.model.walk import Unreachable
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches
 from opwalker.views.checks import Demand, demands_of
 from opwalker.views.known_values import Contradiction, Known
@@ -29,11 +29,11 @@ from opwalker.views.value_names import ValueNames
 #: Instances judged in one walk, calls on the way to one, and ways of a call, before nothing more is said.
 _MAX_JUDGED, _MAX_CALLERS, _MAX_WAYS = 4000, 8, 8
 #: Checks that are there in every build and do not return where what they test is false.
-_RAISING = re.compile(
+_RAISING = Regex(
     r"(?:STD_)?TORCH_CHECK\w*|TORCH_INTERNAL_ASSERT|TVM_FFI_(?:I?CHECK)(?:_[A-Z]{2})?|AT_ASSERT\w*|AT_CHECK"
 )
-_ENDS = re.compile(r"\bbreak\s*;\s*\}*\s*\Z")
-_LABEL = re.compile(r"\s*case\b[^{};]*:\s*")
+_ENDS = Regex(r"\bbreak\s*;\s*\}*\s*\Z")
+_LABEL = Regex(r"\s*case\b[^{};]*:\s*")
 
 
 class _Condition(Struct, frozen=True):

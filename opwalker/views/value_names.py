@@ -18,6 +18,7 @@ from opwalker.expand.terms import ConstTerm, Unknown
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact, LambdaFact, LocalFact
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, walk
+from opwalker.notation.regex import Regex
 from opwalker.views.members import is_kept_member
 
 MAX_STEPS = 24
@@ -27,20 +28,20 @@ ASKED = frozenset(
     "scalar_type dtype dim ndim size numel stride has_value defined element_size itemsize is_contiguous is_cuda "
     "ndimension".split()
 )
-_INTEGER_CAST = re.compile(
+_INTEGER_CAST = Regex(
     r"static_cast<\s*(?:const\s+)?(?:std::)?(?:unsigned(?: int| long)?|int|long|u?int(?:32|64)_t|s?size_t)\s*>"
     r"|\((?:unsigned(?: int| long)?|int|long|u?int(?:32|64)_t|size_t)\)"
 )
 _MADE = frozenset("int unsigned uint32_t int32_t int64_t uint64_t size_t long".split())
 #: Types whose values are whole numbers, so that ``x > 0`` is ``x >= 1``.
-_WHOLE = re.compile(
+_WHOLE = Regex(
     r"(?:const |constexpr |static |unsigned |signed |std::)*(?:bool|char|short|int|long|long long|unsigned|size_t|"
     r"ssize_t|u?int(?:8|16|32|64)_t|uint|index_t)(?: const)?(?: &)?\Z"
 )
-_PLAIN_NAME = re.compile(r"\w+")
+_PLAIN_NAME = Regex(r"\w+")
 #: Names that are counted, given a value together with an operator, handed out by address or by reference, read into, or
 #: changed by a method that ends in an underscore.
-_MOVED = re.compile(
+_MOVED = Regex(
     r"(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%&|^]=(?!=)|<<=|>>=)"
     r"|(?<![&\w)\]])&\s*([A-Za-z_]\w*)|&\s*\w+\s*=\s*([A-Za-z_]\w*)\s*;|>>\s*([A-Za-z_]\w*)"
     r"|([A-Za-z_]\w*)\s*(?:\.|->)\s*(?:\w+_|reset|emplace|clear|resize|swap|push_back|insert|erase|assign)\s*\("
@@ -48,7 +49,7 @@ _MOVED = re.compile(
 #: Functions that change what they are given, and names of those of other libraries that do not: C has no references,
 #: and what torch is given stays.
 _CHANGING = frozenset("swap exchange tie ref getline from_chars iter_swap".split())
-_KEEPING = re.compile(
+_KEEPING = Regex(
     r"(?:::)?(?:std|at|c10|torch|ATen|thrust|cuda)::|cuda[A-Z]|cu[A-Z]|hip[A-Z]|nccl|[A-Z][A-Z0-9_]+\Z|dim3\Z|sizeof\Z"
     r"|(?:u?int\d*(?:_t)?|size_t|float|double|bool|long|unsigned|char|min|max|abs)\Z|(?:static|reinterpret|const)_cast"
 )

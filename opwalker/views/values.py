@@ -18,6 +18,7 @@ from opwalker.model.body import AssignFact, LocalFact, Span2
 from opwalker.model.cpp import Function
 from opwalker.notation.cpp_expression import Expr, changed, parse_expression, print_expression, walk
 from opwalker.notation.cpp_expression import name as named
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, differs
 from opwalker.views.value_facts import NOTHING_KNOWN, Call, Found, Known, is_size, passed_on
 
@@ -28,8 +29,8 @@ MAX_CALL = 8
 #: How far one name leads to others, and how many names one body's values may ask for in all.
 MAX_STEPS = 24
 MAX_LOOKUPS = 3000
-_OPERATOR = re.compile(r"(<<|>>|[-+*/%&|^])?=\s*\Z")
-_INTEGER_CAST = re.compile(
+_OPERATOR = Regex(r"(<<|>>|[-+*/%&|^])?=\s*\Z")
+_INTEGER_CAST = Regex(
     r"static_cast<\s*(?:const\s+)?(?:std::)?(?:unsigned(?: int| long)?|int|long|u?int(?:32|64)_t|s?size_t)\s*>"
     r"|\((?:unsigned(?: int| long)?|int|long|u?int(?:32|64)_t|size_t)\)"
 )

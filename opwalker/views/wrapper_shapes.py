@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from opwalker.model.walk import Op, PythonRef, ShapeSource, Span
+from opwalker.notation.regex import Regex
 from opwalker.views.shape_sources import named_sources
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 #: A function without any of these says nothing of shapes.
 _SAYING = ("#", '"""', "'''")
-_DEF = re.compile(r"([ \t]*)(?:async[ \t]+)?def[ \t]")
+_DEF = Regex(r"([ \t]*)(?:async[ \t]+)?def[ \t]")
 
 
 def wrappers_say(op: Op, callers: Iterable[PythonRef], text: Callable[[str], str]) -> dict[str, ShapeSource]:

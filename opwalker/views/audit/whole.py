@@ -27,6 +27,7 @@ from opwalker.model.binary import LibraryFacts
 from opwalker.model.ops import Op
 from opwalker.model.places import Gap, SourceInfo
 from opwalker.model.walk import KernelEntry
+from opwalker.notation.regex import Regex
 from opwalker.views.audit.kernels import audit_kernels, foreign_kernels
 from opwalker.views.audit.lookup import SourceText
 from opwalker.views.audit.ops import audit_ops
@@ -147,7 +148,7 @@ def _header_library(name: str, own: set[str], headers: dict[str, Provenance]) ->
     return None if root in own else headers.get(root)
 
 
-_ARCH = re.compile(r"(\d+)\.?(\d)([af]?)")
+_ARCH = Regex(r"(\d+)\.?(\d)([af]?)")
 
 
 def _architectures(named: Sequence[str], libraries: Sequence[LibraryFacts]) -> ArchitectureAudit:

@@ -6,16 +6,16 @@ excuses: one without a reason, one for a rule that does not exist, one that excu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from opwalker.model.check import Draft, Finding
+from opwalker.notation.regex import Regex
 
-_EXCUSE = re.compile(r"opwalker:\s*ignore\[([^\]]*)\]\s*(.*?)\s*(?:\*/.*)?$")
+_EXCUSE = Regex(r"opwalker:\s*ignore\[([^\]]*)\]\s*(.*?)\s*(?:\*/.*)?$")
 #: Where the excuse stands alone on its line, it speaks of the next line.
-_ALONE = re.compile(r"^\s*(?://|#|/\*)\s*opwalker:")
+_ALONE = Regex(r"^\s*(?://|#|/\*)\s*opwalker:")
 
 #: The rule that speaks of excuses themselves.
 UNUSED = "unused-ignore"

@@ -10,18 +10,19 @@ import re
 from collections.abc import Callable, Iterator
 
 from opwalker.model.cpp import ClassDef
+from opwalker.notation.regex import Regex
 
-_LABEL = re.compile(r"\b(?:public|private|protected)\s*:(?!:)")
-_MARK = re.compile(r"[{}()\[\];:]")
+_LABEL = Regex(r"\b(?:public|private|protected)\s*:(?!:)")
+_MARK = Regex(r"[{}()\[\];:]")
 #: What follows a brace that closes no initialiser.
-_ENDS_A_BODY = re.compile(r"\s*[^\s;,]")
-_NO_MEMBER = re.compile(r"\s*(?:using|typedef|friend|template|static|enum|struct|class|union|public|operator|~|#)\b")
-_ATTRIBUTE = re.compile(r"(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
-_INITIAL = re.compile(r"=.*|\{.*", re.DOTALL)
+_ENDS_A_BODY = Regex(r"\s*[^\s;,]")
+_NO_MEMBER = Regex(r"\s*(?:using|typedef|friend|template|static|enum|struct|class|union|public|operator|~|#)\b")
+_ATTRIBUTE = Regex(r"(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
+_INITIAL = Regex(r"=.*|\{.*", re.DOTALL)
 _TAIL = r"\s*((?:\[[^\]]*\])*)\s*(?:[={:].*)?\Z"
-_FIRST = re.compile(r"\s*(.+?)(?:\s|(?<=[>&*]))([A-Za-z_]\w*)" + _TAIL, re.DOTALL)
-_OTHER = re.compile(r"\s*([*&]*)\s*([A-Za-z_]\w*)" + _TAIL, re.DOTALL)
-_ALIAS = re.compile(r"\s*using\s+(\w+)\s*=\s*(.+)\Z|\s*typedef\s+(.+?)\s+(\w+)\Z", re.DOTALL)
+_FIRST = Regex(r"\s*(.+?)(?:\s|(?<=[>&*]))([A-Za-z_]\w*)" + _TAIL, re.DOTALL)
+_OTHER = Regex(r"\s*([*&]*)\s*([A-Za-z_]\w*)" + _TAIL, re.DOTALL)
+_ALIAS = Regex(r"\s*using\s+(\w+)\s*=\s*(.+)\Z|\s*typedef\s+(.+?)\s+(\w+)\Z", re.DOTALL)
 
 
 def data_members(code: str, definition: ClassDef, line: Callable[[int], int]) -> tuple[tuple[str, str, int], ...]:

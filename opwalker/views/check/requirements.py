@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_NAMED = re.compile(r"(?:^|[\"'\s,\[])torch\s*((?:(?:[<>=!~]=|[<>])\s*[\w.*+!-]+\s*,?\s*)+)", re.MULTILINE)
+from opwalker.notation.regex import Regex
+
+_NAMED = Regex(r"(?:^|[\"'\s,\[])torch\s*((?:(?:[<>=!~]=|[<>])\s*[\w.*+!-]+\s*,?\s*)+)", re.MULTILINE)
 _FILES = ("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "requirements/*.txt")
 
 

@@ -7,10 +7,11 @@ well-known library's with its ``include`` folder. A folder that a path was asked
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
-_FOLDER = re.compile(
+from opwalker.notation.regex import Regex
+
+_FOLDER = Regex(
     r"(?i)(?:third[-_]?party|3rd[-_]?party|external|extern|vendor|vendored|submodules|_deps|node_modules)\Z"
 )
 #: Libraries that kernel repositories carry a whole copy of.

@@ -6,10 +6,11 @@ dimension stands for any number of others.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-_SIMPLE = re.compile(r"[\w.]+\Z")
+from opwalker.notation.regex import Regex
+
+_SIMPLE = Regex(r"[\w.]+\Z")
 
 
 def strides(dims: Sequence[str]) -> tuple[str, ...]:

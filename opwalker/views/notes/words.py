@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from opwalker.model.notes import Cell, Run, Statement, Text
 from opwalker.model.walk import Span
 from opwalker.notation.outermost import outermost
+from opwalker.notation.regex import Regex
 
 _CALL = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _WORD = r"[A-Za-z_]\w*(?:(?:::|\.|->)~?\w+)*"
@@ -38,7 +39,7 @@ _WORDS = _OWN | frozenset(
     " when where while with".split()
 )
 _CAST = rf"(?:static|reinterpret|const)_cast<[^<>]*>{_CALL}(?:(?:\.|->)\w+{_CALL})*"
-_PIECE = re.compile(r"`([^`]*)`|\*\*([^*]+)\*\*")
+_PIECE = Regex(r"`([^`]*)`|\*\*([^*]+)\*\*")
 
 
 def say(text: str) -> Text:

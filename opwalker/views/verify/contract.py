@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from opwalker.errors import InputError, InternalError
+from opwalker.notation.regex import Regex
 from opwalker.views.verify.arrays import Array
 
 #: The element types that most ops are dispatched over.
@@ -40,7 +40,7 @@ class TensorArgument(Struct, frozen=True):
         return next((dims for dims in read if len(dims) == count), read[0] if read else ())
 
 
-_SHAPE = re.compile(r"\[([^\[\]]*)\]")
+_SHAPE = Regex(r"\[([^\[\]]*)\]")
 
 
 def _dims(inside: str) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class Contract(Struct, frozen=True):
         return self.tolerance if isinstance(self.tolerance, Tolerance) else self.tolerance[name]
 
 
-_OP = re.compile(r"[a-z_]\w*")
+_OP = Regex(r"[a-z_]\w*")
 
 
 def ops_in(folder: Path) -> tuple[str, ...]:

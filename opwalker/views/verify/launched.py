@@ -5,12 +5,12 @@ In: names as a demangler prints them, and the predictions. Out: reasons, empty w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from opwalker.model.walk import KernelEntry
+from opwalker.notation.regex import Regex
 
-_BLANKS = re.compile(r"\s+")
+_BLANKS = Regex(r"\s+")
 
 
 def unpredicted(launched: Iterable[str], predicted: Sequence[KernelEntry]) -> list[str]:

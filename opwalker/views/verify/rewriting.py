@@ -14,9 +14,10 @@ from opwalker.facts.cpp_scan import scan
 from opwalker.facts.cpp_text import blank
 from opwalker.model.body import LaunchFact, LocalFact, Span2
 from opwalker.model.source import SourceFile
+from opwalker.notation.regex import Regex
 
-_SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<(?:cuda|torch/)[^>\n]*>", re.MULTILINE)
-_SPECIFIER = re.compile(r"\b(?:extern|__shared__|(?:__align__|alignas)\s*\([^()]*\))\s*")
+_SYSTEM_INCLUDE = Regex(r"^[ \t]*#[ \t]*include[ \t]*<(?:cuda|torch/)[^>\n]*>", re.MULTILINE)
+_SPECIFIER = Regex(r"\b(?:extern|__shared__|(?:__align__|alignas)\s*\([^()]*\))\s*")
 
 Edit = tuple[int, int, str]
 

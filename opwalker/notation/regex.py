@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 _COMPILED = ("match", "search", "fullmatch", "finditer", "findall", "sub", "subn", "split", "groups", "groupindex")
 
 
-class Pattern:
+class Regex:
     """A regular expression. Raises ``re.error`` at its first use where it is none."""
 
     match: Callable[..., re.Match[str] | None]
@@ -39,4 +39,4 @@ class Pattern:
         return self.__dict__[name]
 
     def __repr__(self) -> str:
-        return f"Pattern({self.pattern!r})"
+        return f"Regex({self.pattern!r})"
