@@ -17,8 +17,9 @@ from opwalker.expand.macros import MacroTable
 from opwalker.expand.qualified import ANONYMOUS, strip_arguments, visible, without_inlined
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function
+from opwalker.notation.regex import Regex
 
-_HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|cuh|inl|inc|ipp|tpp)\Z")
+_HEADER = Regex(r"\.(?:h|hh|hpp|hxx|cuh|inl|inc|ipp|tpp)\Z")
 #: The rank of what a using-declaration names: after the scopes around a call, before using-directives.
 _BROUGHT = 15
 _VIRTUAL = frozenset(("virtual", "pure", "override"))

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 
 from opwalker.model.patterns import Clause, Condition, Demand
+from opwalker.notation.regex import Regex
 
 #: What stands in a function, and the fields of each.
 INSIDE = {
@@ -35,8 +36,8 @@ SUBJECTS = {
 }
 ROLES = ("find", "in", "with", "without")
 #: What the ``find`` line captured, by the name of its group.
-REFERENCE = re.compile(r"@([A-Za-z_]\w*)@")
-_CONDITION = re.compile(r"(\w+)\s*(!?[~=])\s*(?:/((?:\\.|[^/\\])*)/|([\w.:+*-]+))(?:\s+and\s+(?=\S)|\s*\Z)")
+REFERENCE = Regex(r"@([A-Za-z_]\w*)@")
+_CONDITION = Regex(r"(\w+)\s*(!?[~=])\s*(?:/((?:\\.|[^/\\])*)/|([\w.:+*-]+))(?:\s+and\s+(?=\S)|\s*\Z)")
 
 
 class QueryError(ValueError):

@@ -6,13 +6,12 @@ anything else as well is none: what it demands is told of itself.
 
 from __future__ import annotations
 
-import re
-
 from opwalker.model.reach import Reach
+from opwalker.notation.regex import Regex
 from opwalker.views.checks import checks_of
 from opwalker.views.way import Way
 
-_BOOL = re.compile(r"(?:const\s+)?bool(?:\s+const)?(?:\s*&)?\Z")
+_BOOL = Regex(r"(?:const\s+)?bool(?:\s+const)?(?:\s*&)?\Z")
 
 
 def asserting(way: Way, reach: Reach) -> dict[str, int]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, Pointer, shown
 from opwalker.notation.cpp_expression import Expr, changed, name, negated, parse_expression, print_expression, terms
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import Guard, needed
 from opwalker.views.returns import Returns
 
@@ -20,7 +21,7 @@ from opwalker.views.returns import Returns
 _SHORT = 60
 #: Operators that give a number, which a condition compares with zero.
 _ARITHMETIC = frozenset("% & + - * / | ^ >> <<".split())
-_BARE_RETURN = re.compile(r"\{?\s*return\s*;\s*\}?\Z")
+_BARE_RETURN = Regex(r"\{?\s*return\s*;\s*\}?\Z")
 
 
 class Conditions:
