@@ -507,7 +507,28 @@ TORCH_LIBRARY(ns, m) { m.def("f", &f); }
         ("TORCH_LIBRARY", "invocation"),
         ("", "bindings"),
         (scan_text(text).code_digest, "code"),
+        (named(text), "named"),
     } == found
+
+
+def named(text: str) -> str:
+    (digest,) = (name for name, kind in names(scan_text(text)) if kind == "named")
+    return digest
+
+
+@pytest.mark.parametrize(
+    ("edited", "same"),
+    [
+        ("\n// further down\nvoid f() { g(2); }\nint v;\n", True),
+        ("int v;\nvoid f() { g(1); }\n", True),
+        ("void f() { g(1); }\n", False),
+        ("void f() { g(1); }\nint v, w;\n", False),
+        ("void f();\nint v;\n", False),
+        ("#define v 1\nvoid f() { g(1); }\n", False),
+    ],
+)
+def test_what_a_lookup_by_name_can_see(edited: str, same: bool) -> None:
+    assert (named("void f() { g(1); }\nint v;\n") == named(edited)) is same
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ ABSURD = {
     "an import without an end": "from torch import (\n" + "a,\n" * DEEP,
 }
 
+#: Far beyond what any machine takes for an input that is read within its bounds; without them it would take hours.
+HANGS = 300.0
+
 
 @pytest.mark.parametrize("name", ABSURD)
 def test_absurd_texts_take_bounded_time(name: str) -> None:
@@ -33,7 +36,7 @@ def test_absurd_texts_take_bounded_time(name: str) -> None:
     start = time.process_time()
     light(source(text))
     full(source(text), ["call:f", "call:ops.*"])
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < HANGS
 
 
 def test_what_stands_too_deep_is_a_problem() -> None:

@@ -13,6 +13,9 @@ from opwalker.link.build_lookup import extension_names
 from opwalker.link.build_targets import read_builds
 from opwalker.model.build import BuildFacts
 
+#: Far beyond what any machine takes for an input that is read within its bounds; without them it would take hours.
+HANGS = 300.0
+
 
 def facts_of(files: dict[str, str], *others: str) -> BuildFacts:
     read = {path: file for path, text in files.items() if (file := read_build_file(path, text)) is not None}
@@ -69,7 +72,7 @@ string(SUBSTRING a 9 9 X) list(GET L 9 X) list(SUBLIST L 5 -1 X) list(INSERT L x
 def test_no_cmake_file_raises_or_runs_on(text: str) -> None:
     started = time.process_time()
     facts = facts_of({"CMakeLists.txt": text + "\nadd_library(last last.cpp)", "sub/CMakeLists.txt": "set(A"})
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < HANGS
     ended_early = any(problem.problem.kind == "limit" for problem in facts.problems)
     assert ended_early or any(target.name == "last" for target in facts.targets)
 
@@ -94,7 +97,7 @@ def test_no_script_raises_or_runs_on(text: str) -> None:
     started = time.process_time()
     last = "from setuptools import Extension\nExtension('last', ['last.cpp'])\n"
     facts = facts_of({"setup.py": text + last})
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < HANGS
     ended_early = any(problem.problem.kind == "limit" for problem in facts.problems)
     assert ended_early or any(target.name == "last" for target in facts.targets)
 

@@ -176,7 +176,7 @@ _names = st.sampled_from(["B", "H", "num_tokens", "head_dim", "N", "kBlock", "d_
 _atoms = _names | st.integers(1, 9999).map(str)
 _dims = st.one_of(
     _atoms,
-    st.builds("{} {} {}".format, _atoms, st.sampled_from(["+", "-", "*", "/", "//", "%"]), _atoms),
+    st.builds("{} {} {}".format, _names, st.sampled_from(["+", "-", "*", "/", "//", "%"]), _atoms),
     st.builds("ceil({} / {})".format, _names, st.integers(2, 256)),
     st.builds("({} + {}) * {}".format, _names, _names, _atoms),
 )
