@@ -170,7 +170,12 @@ class _Reader:
                 found.append((other.start_byte, other.end_byte, "else constexpr" if constexpr else "else", span))
         for node in self._nodes("case"):
             value = node.child_by_field_name("value")
-            found.append((node.start_byte, node.end_byte, "case", self._span(value) if value is not None else None))
+            # What the grammar ends a label's statements at, as a `static_assert`, does not end them.
+            behind = node.next_sibling
+            while behind is not None and behind.type not in ("case_statement", "}"):
+                behind = behind.next_sibling
+            end = behind.start_byte if behind is not None else node.end_byte
+            found.append((node.start_byte, end, "case", self._span(value) if value is not None else None))
         for node in self._nodes("switch"):
             condition = node.child_by_field_name("condition")
             found.append(

@@ -68,7 +68,8 @@ class VectorFact(Struct, frozen=True):
 
 
 class ReductionFact(Struct, frozen=True):
-    """A reduction over threads: ``over`` a ``warp`` or a ``block``; ``how`` is what does it (a library's name, or a
+    """A reduction over threads: ``over`` a ``warp``, a ``block`` or a ``group of ... lanes``, empty where registers are
+    exchanged and not joined; ``how`` is what does it (a library's name, or a
     function of the tree and what it is made of), ``at`` where that function is defined."""
 
     over: str

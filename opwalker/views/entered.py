@@ -12,11 +12,17 @@ from collections.abc import Iterator
 from opwalker.expand.bodies import Body
 from opwalker.model.cpp import Function
 from opwalker.model.reach import Reach
+from opwalker.notation.check_words import said
+from opwalker.notation.cpp_expression import Expr, negated, print_expression
+from opwalker.views.branches import any_of
+from opwalker.views.checks import checks_of
 from opwalker.views.returns import Returns
 from opwalker.views.way import Way
 
 #: Callers on callers that are looked at.
 _DEEP = 6
+#: Ways into a function that are told apart.
+_WAYS = 3
 
 
 class Entered:
@@ -54,6 +60,9 @@ class Entered:
         if deep > _DEEP:
             return ()
         common: dict[str, None] | None = None
+        sites: list[tuple[str, ...]] = []
+        tests: dict[str, Expr] = {}
+        demanded: set[str] = set()
         same = [
             f for p, f, _ in self._reach.functions if p == path and f.qualified_name == function.qualified_name
             and len(f.parameters) == len(function.parameters)
@@ -65,10 +74,15 @@ class Entered:
             if None in places:
                 return ()
             outer = self.of(*caller, deep + 1) if caller is not None and places else ()
+            if len(places) > 1:
+                demanded.update(check.words for check in checks_of(body) if check.words)
             for offset in places:
                 held = dict.fromkeys((*outer, *self.place(body, offset)))
                 common = held if common is None else {text: None for text in common if text in held}
-        return (*(common or ()), *(chosen if len(same) > 1 else ()))
+                tests.update(self.branches(body).tests(offset))
+                sites.append((*outer, *self.branches(body).place(offset, own=True)))
+        rest = list(dict.fromkeys(tuple(text for text in site if text not in (common or ())) for site in sites))
+        return (*(common or ()), *_one_of(rest, tests, demanded), *(chosen if len(same) > 1 else ()))
 
     def _bodies(self, path: str, function: Function) -> Iterator[tuple[tuple[str, Function] | None, Body]]:
         """The bodies that may call a function: all that are entered, but its own."""
@@ -78,6 +92,34 @@ class Entered:
             key = (other_path, other.offset)
             if key != (path, function.offset) and (own.function is None or key != (own.path, own.function.offset)):
                 yield (other_path, other), self._way.body_of(other_path, other)
+
+
+def _one_of(rest: list[tuple[str, ...]], tests: dict[str, Expr], demanded: set[str]) -> tuple[str, ...]:
+    """That one of several sets of conditions holds, where that says something and is short; ``demanded`` is what the
+    caller raises without."""
+    # One that holds whenever another does says nothing besides.
+    ways = [way for way in rest if not any(set(other) < set(way) for other in rest)]
+    single = [way[0] for way in ways if len(way) == 1]
+    if len(ways) < 2 or not all(ways):
+        return ()
+    for way in ways:
+        if all(word in tests and said(negated(tests[word])) in single for word in way):
+            return ()  # one of them always holds
+    if len(single) == len(ways) and all(word in tests for word in single):
+        merged = said(any_of(tuple(tests[word] for word in single)))
+        if merged in demanded:
+            return ()
+        if " || " not in merged and (len({_subject(tests[word]) for word in single}) == 1 or len(ways) <= _WAYS):
+            return (merged,)
+    if len(ways) > _WAYS:
+        return ()
+    texts = [f"({' and '.join(way)})" if len(way) > 1 or " or " in way[0] else way[0] for way in ways]
+    return (" or ".join(texts),)
+
+
+def _subject(test: Expr) -> str:
+    """What an equality tests; what it is itself for anything else."""
+    return print_expression(test.parts[0] if test.kind == "binary" and test.text == "==" else test)
 
 
 def _uses(body: Body, name: str) -> Iterator[int | None]:

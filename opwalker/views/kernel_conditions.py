@@ -37,7 +37,7 @@ class Conditions:
         if branches is None:
             branches = self._branches[body.key] = Returns(body)
         block = branches.innermost(at)
-        past = [one for one in branches.past(block, at) if reader.depth or not _only_returns(reader, one)]
+        past = [one for one in branches.past(block, at) if not _only_returns(reader, one)]
         around = branches.around(block)
         texts = [_condition(reader, one.condition) for one in needed([*past, *around])]
         for one in around:
@@ -72,6 +72,9 @@ def joined(conditions: Iterable[str]) -> str:
 
 def _only_returns(reader: ValueReader, guard: Guard) -> bool:
     """Whether a branch of a kernel's own scope does nothing but return."""
+    function = reader.body.function
+    if function is None or "global" not in function.flags:
+        return False
     block = reader.body.facts.blocks[guard.block]
     text = reader.body.expanded.full[block.start : block.end]
     return block.parent < 0 and bool(_BARE_RETURN.match(text.strip()))

@@ -35,6 +35,7 @@ _QUALIFIER = Regex(
 
 #: A function that reduces calls few others and is short.
 _FEW = 5
+_WARP_LANES = 32
 _SHORT = 3000
 
 
@@ -149,9 +150,29 @@ def reductions_of(reading: Reading) -> tuple[ReductionFact, ...]:
             out[ReductionFact(kind[0], text, f"{inner.name}: {kind[1]}", body.use_line(call.start), at)] = None
     own = [call for call in body.facts.calls if _SHUFFLE.match(call.simple) and call.receiver is None]
     if own:
-        text = body.written((own[0].start, own[0].end))
-        out[ReductionFact("warp", text, "exchange of registers within the warp", body.use_line(own[0].start))] = None
+        # One that joins what it gets says more than one that hands a value on.
+        call = next((one for one in own if _is_joined(body, one)), own[0])
+        over = _lanes(body, call) if _is_joined(body, call) else ""
+        text = body.written((call.start, call.end))
+        out[ReductionFact(over, text, "exchange of registers within the warp", body.use_line(call.start))] = None
     return tuple(sorted(out, key=lambda fact: fact.line))
+
+
+def _is_joined(body: Body, call: CallFact) -> bool:
+    """Whether a shuffle's value is joined to the lane's own: an argument of a maximum or minimum, a sum, a product."""
+    if "reduce" in call.simple:
+        return True
+    around = (one for one in body.facts.calls if any(a <= call.start < b for a, b in one.arguments))
+    if any(re.search(r"max|min|add", one.simple, re.IGNORECASE) for one in around):
+        return True
+    before, behind = body.expanded.full[: call.start].rstrip(), body.expanded.full[call.end :].lstrip()
+    return bool(re.search(r"(?:[+*|&^]=?|[+*|&^])\Z", before) or re.match(r"[+*]", behind))
+
+
+def _lanes(body: Body, call: CallFact) -> str:
+    """Over what a shuffle joins: as many lanes as its last argument says, else some of the warp's."""
+    width = whole(parse_expression(body.text(call.arguments[3]))) if len(call.arguments) > 3 else None
+    return f"group of {width} lanes" if width is not None and width < _WARP_LANES else "group of lanes of a warp"
 
 
 def _library(body: Body, receiver: str, at: int) -> tuple[str, str] | None:
@@ -183,11 +204,12 @@ def reduces(reading: Reading) -> tuple[str, str] | None:
     joined = _joins(bodies)
     if joined is None:
         return None
+    joined = _around(bodies) or joined
     single = _single(bodies)
     if single is not None:
         lanes, condition = single
         where = f", where `{condition}`" if condition else ""
-        return f"group of {lanes} lanes", f"shuffles ({_around(bodies) or joined}){where}"
+        return f"group of {lanes} lanes", f"shuffles ({joined}){where}"
     if barrier:
         return (
             "block",
@@ -207,20 +229,27 @@ def _exchanges_by_assembly(readings: list[Reading]) -> bool:
 
 
 def _single(readings: list[Reading]) -> tuple[int, str | None] | None:
-    """How many lanes one exchange with a lane that a number gives joins, and what it is compiled under: a single
-    shuffle, in no loop. None for anything else, as for a shuffle by steps."""
+    """How many lanes exchanges with lanes that numbers give join, and what they are compiled under: one shuffle, or
+    those 1, 2, 4 … lanes apart, each once, in no loop. None for anything else, as for a shuffle by steps."""
     found = _shuffles(readings)
-    if len(found) != 1 or _exchanges_by_assembly(readings):
+    if not found or _exchanges_by_assembly(readings):
         return None
-    body, call = found[0]
-    apart = whole(parse_expression(body.text(call.arguments[2]))) if len(call.arguments) > 2 else None
-    if not call.simple.endswith("_xor_sync") or apart is None or apart.bit_count() != 1:
+    apart: set[int] = set()
+    conditions: dict[str, None] = {}
+    for body, call in found:
+        lanes = whole(parse_expression(body.text(call.arguments[2]))) if len(call.arguments) > 2 else None
+        if not call.simple.endswith("_xor_sync") or lanes is None or lanes.bit_count() != 1 or lanes in apart:
+            return None
+        around = [body.facts.blocks[number] for number in Branches(body).chain(call.block)]
+        if any(block.kind == "loop" for block in around):
+            return None
+        tested = [block.condition for block in around if block.kind == "if constexpr" and block.condition]
+        conditions[" && ".join(body.text(span).strip("() \n") for span in tested)] = None
+        apart.add(lanes)
+    steps = {1 << step for step in range(len(apart))}
+    if (len(apart) > 1 and apart != steps) or len(conditions) > 1:
         return None
-    around = [body.facts.blocks[number] for number in Branches(body).chain(call.block)]
-    if any(block.kind == "loop" for block in around):
-        return None
-    tested = [block.condition for block in around if block.kind == "if constexpr" and block.condition]
-    return 2, " && ".join(body.text(span).strip("() \n") for span in tested) or None
+    return 1 << len(apart), next(iter(conditions)) or None
 
 
 def _around(readings: list[Reading]) -> str | None:

@@ -15,9 +15,9 @@ from opwalker.model.body import LocalFact
 from opwalker.model.kernel import WorkFact
 from opwalker.model.layout import LayoutFact
 from opwalker.notation.polynomial import Atom, Poly, symbol
+from opwalker.views.kernel_conditions import Conditions, joined
 from opwalker.views.kernel_loops import AXES, WARP, LoopReader, bare, indexes_of
 from opwalker.views.kernel_values import KernelValues
-from opwalker.views.sync_events import under_of
 
 _MOST = 24
 #: How it begins that a launch has fewer threads than the kernel has units.
@@ -32,6 +32,7 @@ class WorkReader:
         self._layouts = layouts
         self._reader = values.reader
         self._world: World = values.world
+        self._conditions = Conditions()
 
     def facts(self) -> tuple[WorkFact, ...]:
         """Blocks first, then threads, then loops, each once."""
@@ -63,6 +64,8 @@ class WorkReader:
             found = self._reader.name(local.name, local.end)
             if isinstance(found, Number):
                 value = self._world.opened(found.poly)
+                if any(change.target == local.name for change in body.accesses.changes):
+                    continue  # what it is made of at first, it need not stay
                 if indexes_of(value) and not any(atom.kind == "load" for atom in value.all_atoms()):
                     yield local, value
 
@@ -105,9 +108,12 @@ class WorkReader:
 
     def _made(self, local: LocalFact) -> str:
         """What a local is made of as the kernel writes it, and in which branch."""
-        body = self._reader.body
-        under = under_of(body, local.start)
-        return f"{local.name} is {body.written(local.value)}" + (f", if {under[-1]}" if under else "")
+        return f"{local.name} is {self._reader.body.written(local.value)}{self._where(local)}"
+
+    def _where(self, local: LocalFact) -> str:
+        """In which branch of the kernel a local is made."""
+        under = joined(self._conditions.of(self._reader, local.start)) if local.block >= 0 else ""
+        return f", if {under}" if under else ""
 
     def _row(self, index: str) -> str | None:
         """What a block index counts by where a documented tensor is addressed with it."""
@@ -133,6 +139,7 @@ class WorkReader:
                 if _is_global(value):
                     along = self._along(*sorted(indexes))
                     says = f"one thread{along} for each {local.name}, counted over all blocks{upto}"
+                    says += self._where(local)
                     yield WorkFact("thread", says, line, local.name, text, limit)
                 elif value.atom is not None and value.atom.kind in ("quotient", "remainder"):
                     yield WorkFact("thread", self._made(local), line, local.name, text)
@@ -142,7 +149,7 @@ class WorkReader:
                 continue
             if value == symbol(thread):
                 says = f"one thread{self._along(thread)} for each {local.name} ({thread}){upto}"
-                yield WorkFact("thread", says, line, local.name, text, limit)
+                yield WorkFact("thread", says + self._where(local), line, local.name, text, limit)
                 cap = self._left_over(thread, bound, local.name) if bound is not None else None
                 if cap is not None:
                     says = f"{_CAPPED} {cap} threads, and no loop goes on: where {limit} is more than {cap}"

@@ -20,9 +20,10 @@ from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, changed, negated, parse_expression, print_expression, walk
 from opwalker.notation.cpp_folding import folded
 from opwalker.notation.regex import Regex
-from opwalker.views.branches import Branches, needed
+from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.entered import Entered
 from opwalker.views.narrowed import narrowed
+from opwalker.views.pointers import chosen_where
 from opwalker.views.returns import Returns
 from opwalker.views.value_facts import Found
 from opwalker.views.values import Values
@@ -64,6 +65,12 @@ def configuration(way: Way, site: LaunchSite, entered: Entered, macros: frozense
     return out
 
 
+def chosen(way: Way, site: LaunchSite, entered: Entered, kernel: str) -> tuple[str, ...]:
+    """Under which conditions a launch that can mean several kernels means ``kernel``."""
+    values = way.at(site.steps)
+    return chosen_where(values.body, entered.branches(values.body), site, kernel) if values is not None else ()
+
+
 def _named(found: Found, texts: str) -> tuple[NamedValue, ...]:
     """What the names in the texts hold, and the names in those values."""
     out: dict[str, NamedValue] = {}
@@ -93,7 +100,11 @@ def _certain(value: Expr) -> Expr:
 
 
 def _case_facts(value: Expr) -> tuple[CaseFact, ...]:
-    cases = [(tuple(u for u in under if u != "true"), one) for under, one in _cases(value, ()) if "false" not in under]
+    cases = []
+    for under, one in _cases(value, ()):
+        parts = [[part for part in text.split(" and ") if part != "true"] for text in under]
+        if not any("false" in text for text in parts):
+            cases.append((tuple(" and ".join(text) for text in parts if text), one))
     if cases and not cases[0][0]:
         return ()
     return tuple(CaseFact(under, _shown(one)) for under, one in cases) if 1 < len(cases) <= MAX_CASES else ()
@@ -208,17 +219,21 @@ def _conditions(body: Body, site: LaunchSite, macros: frozenset[str]) -> tuple[s
     branches = Returns(body)
     common: dict[str, None] | None = None
     for at in (site.at, *site.copies):
-        held: list[Expr] = []
         block = branches.innermost(at)
-        for guard in needed([*branches.past(block, at), *branches.around(block)]):
-            places = (body.facts.blocks[guard.block].start, guard.offset)
-            chains = [body.expanded.chain(body.expanded.origin(place)[2]) for place in places]
-            if not any(use.name in macros for chain in chains for use in chain):
-                held.append(guard.condition)
+        # What a dispatch tests is told with it, and says nothing of the others.
+        own = [one for one in (*branches.past(block, at), *branches.around(block)) if not _of_macro(body, one, macros)]
+        held = [guard.condition for guard in needed(own)]
         found = {said(condition): None for condition in narrowed(held, body)}
         # Copies of one text stand under different conditions: only what holds for all of them can be said.
         common = found if common is None else {text: None for text in common if text in found}
     return tuple(common or ())
+
+
+def _of_macro(body: Body, guard: Guard, macros: frozenset[str]) -> bool:
+    """Whether a condition is tested by one of some macros."""
+    places = (body.facts.blocks[guard.block].start, guard.offset)
+    chains = [body.expanded.chain(body.expanded.origin(place)[2]) for place in places]
+    return any(use.name in macros for chain in chains for use in chain)
 
 
 def _under(branches: Branches, block: int) -> tuple[str, ...]:

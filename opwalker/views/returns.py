@@ -83,11 +83,18 @@ class Returns(Branches):
                 out.append(Guard(holds, block.condition[0], own, other))
         return tuple(out)
 
-    def place(self, offset: int) -> tuple[str, ...]:
-        """What holds at an offset, in words: as nothing has returned before it, and around it."""
+    def place(self, offset: int, own: bool = False) -> tuple[str, ...]:
+        """What holds at an offset, in words: as nothing has returned before it, and around it; with ``own``, only what
+        the function itself tests."""
         block = self.innermost(offset)
-        around = self.around(block)
+        around = [guard for guard in self.around(block) if guard.own or not own]
         return (*past_words(self.past(block, offset), around), *words_of(around))
+
+    def tests(self, offset: int) -> dict[str, Expr]:
+        """The conditions at an offset by their words."""
+        block = self.innermost(offset)
+        guards = (*self.past(block, offset), *self.around(block))
+        return {said(one.condition): one.condition for one in guards if one.condition.kind != "raw"}
 
     def loops_around(self, offset: int) -> tuple[str, ...]:
         """The heads of the function's own loops around an offset, outermost first: ``for (int i = 0; i < n; i++)``."""

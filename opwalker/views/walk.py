@@ -44,7 +44,7 @@ from opwalker.views.host import body_facts, read_host
 from opwalker.views.index_host import LaunchJoin
 from opwalker.views.joined import NativeSide, joined_walk
 from opwalker.views.kernel import read_kernel
-from opwalker.views.launch_values import configuration
+from opwalker.views.launch_values import chosen, configuration
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
 from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
@@ -204,15 +204,17 @@ class WalkView:
             if asserted:
                 base = replace(base, host=replace(base.host, checks=checks_of(body, asserted)))
             helpers = helpers_of(self._workbench, way, reach, entered, parameters, asserted)
-            chosen = branchings(on_way(reach, way, base.host.name), reach, entered)
-            base = replace(base, host=replace(base.host, parameters=parameters), helpers=helpers, branches=chosen)
+            choices = branchings(on_way(reach, way, base.host.name), reach, entered)
+            base = replace(base, host=replace(base.host, parameters=parameters), helpers=helpers, branches=choices)
         dispatch = self._dispatch(unit, reach, body, root, entered)
         macros = frozenset(use.macro for use in dispatch)
-        launches = [
-            replace(launch, **configuration(way, site, entered, macros))
-            for site in reach.launches
-            for launch in self._launches(site, reach)
-        ]
+        launches = []
+        for site in reach.launches:
+            for launch in self._launches(site, reach):
+                said = configuration(way, site, entered, macros)
+                own = chosen(way, site, entered, launch.kernel.rsplit("::", 1)[-1])
+                said["conditions"] = tuple(dict.fromkeys((*said.get("conditions", ()), *own)))
+                launches.append(replace(launch, **said))
         kernels = self._read_kernels(unit, reach, way, base.host) if self._kernels else ()
         terminals = list(reach.terminals)
         if launches or any(not is_allocation(t) for t in terminals):

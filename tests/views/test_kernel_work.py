@@ -287,10 +287,18 @@ __device__ float pair(float v, bool small) {{
             "if constexpr (LANES == 2) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 8)); }",
             ("group of 2 lanes", "pair: shuffles (max), where `LANES == 2`"),
         ),
-        ("v = fmaxf(v, __shfl_xor_sync(~0u, v, LANES));", ("warp", "pair: shuffles (max and min)")),
+        ("v = fmaxf(v, __shfl_xor_sync(~0u, v, LANES));", ("warp", "pair: shuffles (max)")),
+        (
+            "v = fmaxf(v, __shfl_xor_sync(~0u, v, 2)); v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));",
+            ("group of 4 lanes", "pair: shuffles (max)"),
+        ),
+        (
+            "v = fmaxf(v, __shfl_xor_sync(~0u, v, 4)); v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));",
+            ("warp", "pair: shuffles (max)"),
+        ),
         (
             "for (int n = 0; n < 2; ++n) { v = fmaxf(v, __shfl_xor_sync(~0u, v, 1)); }",
-            ("warp", "pair: shuffles (max and min)"),
+            ("warp", "pair: shuffles (max)"),
         ),
     ],
 )
@@ -360,3 +368,31 @@ def test_a_variable_of_the_thread_is_no_wide_access() -> None:
     )
     found = kernel("const float* out, int n", body)
     assert [one.type for one in found.vectors] == ["float4"]
+
+
+@pytest.mark.parametrize(
+    ("body", "over"),
+    [
+        ("float v = out[0]; v = max(v, __shfl_xor_sync(~0u, v, 4)); out[0] = v;", "group of lanes of a warp"),
+        ("float v = out[0]; v += __shfl_down_sync(~0u, v, 4, 8); out[0] = v;", "group of 8 lanes"),
+        ("float v = __shfl_down_sync(~0u, out[0], 1); out[1] = v;", ""),
+        ("float v = __shfl_sync(~0u, out[0], 0); v += __shfl_xor_sync(~0u, v, 1); out[1] = v;",
+         "group of lanes of a warp"),
+    ],
+)  # fmt: skip
+def test_a_shuffle_of_the_kernel_itself_reduces_where_it_joins(body: str, over: str) -> None:
+    assert [r.over for r in kernel("float* out", body).reductions] == [over]
+
+
+def test_what_a_local_is_made_of_at_first_is_not_what_it_is_once_it_changes() -> None:
+    body = "int group = blockIdx.x / 4; while (n > 0) { group++; n--; } out[group] = 0; int part = blockIdx.x % 4;"
+    assert words("float* out, int n", body) == ["blockIdx.x tells blocks apart", "part is blockIdx.x % 4"]
+
+
+def test_what_only_some_threads_make_is_told_with_that() -> None:
+    body = """if (threadIdx.x < 8) { int tile = threadIdx.x; out[tile] = 0; }
+    else { int two = threadIdx.x / 2; out[two] = 1; }"""
+    assert words("float* out", body) == [
+        "one thread for each tile (threadIdx.x), if threadIdx.x < 8",
+        "two is threadIdx.x / 2, if threadIdx.x >= 8",
+    ]

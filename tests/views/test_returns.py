@@ -311,3 +311,45 @@ def test_shapes_that_a_function_on_the_way_documents_are_those_of_what_it_is_pas
     ]  # fmt: skip
     assert host.parameters[0].shape_span is not None
     assert host.parameters[0].shape_span.line == 4
+
+
+CHOSEN = """__global__ void two(float* a) {}
+__global__ void four(float* a) {}
+__global__ void eight(float* a) {}
+auto pick(int n) { if (n == 2) { return two; } return four; }
+void by_variable(torch::Tensor& x, int bits, int n) {
+  auto kernel = four;
+  if (bits == 2) { kernel = two; } else if (bits == 8) { kernel = eight; }
+  kernel<<<1, 32>>>(x.data_ptr<float>());
+  auto picked = pick(n);
+  picked<<<1, 64>>>(x.data_ptr<float>());
+}
+void by_case(torch::Tensor& x, int bits) {
+  switch (bits) {
+    case 1: static_assert(true, ""); by_variable(x, 1, 2); break;
+    case 2: by_variable(x, 2, 2); break;
+    case 4: by_variable(x, 4, 2); break;
+    case 8: by_variable(x, 8, 2); break;
+    case 9: by_variable(x, 9, 2); break;
+  }
+}
+void f(torch::Tensor& x, int n) {
+  if (x.scalar_type() == at::kFloat) { by_case(x, n); }
+  else if (x.scalar_type() == at::kHalf) { by_case(x, n + 1); }
+  else { TORCH_CHECK(false, "no such type"); }
+}
+TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
+"""
+
+
+def test_a_launch_through_a_variable_says_where_it_holds_which_kernel() -> None:
+    launches = implementation(CHOSEN, "ns::f").launches
+    # What leads into `by_case` raises for every other type: that says nothing of when it runs.
+    ways = "bits is 1, 2, 4, 8 or 9"
+    assert {(one.kernel, one.block): one.conditions for one in launches} == {
+        ("four", "32"): (ways, "bits is neither 2 nor 8"),
+        ("two", "32"): (ways, "bits is 2"),
+        ("eight", "32"): (ways, "bits is 8"),
+        ("two", "64"): (ways, "`pick(n)` gives it"),
+        ("four", "64"): (ways, "`pick(n)` gives it"),
+    }

@@ -50,7 +50,7 @@ def _shared(kernel: Kernel) -> list[Row]:
 
 
 def _reduction(fact: ReductionFact) -> Row:
-    over: Spans = ((f"over a {fact.over}", "step"),)
+    over: Spans = ((f"over a {fact.over}" if fact.over else "no reduction", "step"),)
     how: Spans = ((fact.how, "name"), *(((f"  {fact.at.file}:{fact.at.line}", "place"),) if fact.at else ()))
     return Row((line_mark(fact.line), over, how, ((fact.text, "quiet"),)))
 

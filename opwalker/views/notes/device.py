@@ -72,6 +72,10 @@ def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
     yield from _waits(kernel, told)
     for found in kernel.reductions:
         at = [line(kernel.file, found.line), *([found.at] if found.at else [])]
+        if not found.over:
+            head = "Exchange of registers between lanes of a warp: "
+            yield statement(head, code(found.text), ".", at=at)
+            continue
         yield statement(f"Reduction over a {found.over}: ", code(found.text), ", by ", marked(found.how), ".", at=at)
     for fact in kernel.atomics:
         yield statement("Atomic ", code(fact.text), ".", at=[line(kernel.file, fact.line)])
@@ -80,8 +84,8 @@ def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
     for one in kernel.vectors:
         wide.setdefault((one.type, one.size or ""), []).append(line(kernel.file, one.line))
     for (kind, size), at in wide.items():
-        moved = (", ", size if size.isdigit() else code(size), " bytes an access") if size else ()
-        yield statement("Wide access through ", code(kind), *moved, ".", at=at)
+        moved = (", ", size if size.isdigit() else code(size), " bytes an element") if size else ()
+        yield statement("Memory is also seen as ", code(kind), *moved, ".", at=at)
     calls: dict[str, list[Span]] = {}
     for call in kernel.calls:
         calls.setdefault(call.name, []).extend((line(kernel.file, call.line), call.at))
@@ -105,9 +109,12 @@ def _work(kernel: Kernel, fact: WorkFact) -> Statement:
     unit = re.fullmatch(r"(\w+)( is the (?:lane|warp) of .*)", fact.says)
     if unit:
         return statement(code(unit[1]), marked(unit[2], [fact.extent]), ".", at=at)
-    names = [fact.extent, fact.value, fact.index, *(one.name for one in kernel.parameters)]
+    names = [fact.extent, fact.value, fact.index, fact.through, *(one.name for one in kernel.parameters)]
     names += re.findall(r" stride from (.*) to ", fact.says)
-    strides = re.fullmatch(r"(.* stride.*?\(\w+\)(?: in \w+)?)(?:, as long as (.*?))?(?:, if (.*))?", fact.says)
+    thread = re.fullmatch(r"(one thread .*?), if (.*)", fact.says)
+    if thread:
+        return statement(sentence(marked(thread[1], names), ", where ", code(thread[2])), at=at)
+    strides = re.fullmatch(r"(.*? stride .*?\(\w+\)(?: in \w+)?)(?:, as long as (.*?))?(?:, if (.*))?", fact.says)
     if strides and (strides[2] or strides[3]):
         going = (", as long as ", code(strides[2])) if strides[2] else ()
         where = (", where ", code(strides[3])) if strides[3] else ()

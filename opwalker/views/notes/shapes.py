@@ -41,6 +41,10 @@ _STRIDED = "may be strided: the kernel gets the stride"
 _FREE = "neither contiguity nor a stride is asked for"
 
 
+#: Types of lists of numbers: what is documented of one are its members.
+_LIST = re.compile(
+    r"ArrayRef\b|(?:vector|array|List|span)\s*<\s*(?:const\s+)?(?:u?int\w*|long|size_t|double|float|bool)"
+)
 #: Conditions under which checks demand something of one tensor's shape that are told.
 _CASES = 4
 
@@ -68,7 +72,7 @@ def shapes_section(chosen: Implementation) -> NoteSection | None:
         rows = tuple(_size(host, one) for one in read)
         blocks.append(Table(("Size or stride", "read from", "kept in"), rows))
     for parameter in host.parameters:
-        if parameter.shape and is_drawable(parameter.shape):
+        if parameter.shape and is_drawable(parameter.shape) and not _LIST.search(parameter.type):
             blocks.append(Figure(parameter.name, parameter.shape, strides(parameter.shape)))
     return NoteSection("shapes", "Shapes and layout", tuple(blocks)) if blocks else None
 
@@ -78,9 +82,8 @@ def _parameter(host: Host, fact: ParameterFact) -> Iterator[Statement]:
     below = [*_derived(host, fact), *_others(fact), *_groups(host, fact), *_layout(host, fact)]
     derived = f"[{', '.join(fact.derived_shape)}]" if fact.derived_shape else ""
     if fact.shape_text:
-        yield statement(
-            code(fact.name), " is documented as ", code(fact.shape_text), ".", at=[fact.shape_span], below=below
-        )
+        word = " is a list, documented as " if _LIST.search(fact.type) else " is documented as "
+        yield statement(code(fact.name), word, code(fact.shape_text), ".", at=[fact.shape_span], below=below)
     elif derived:
         head = (code(fact.name), " has no documented shape; the code takes it for ", code(derived), ".")
         yield statement(*head, at=[line(one.file, one.line) for one in fact.derived_from[:3]], below=below)

@@ -79,9 +79,9 @@ def _verb(point: SyncPoint) -> str | None:
 
 def _touched(protects: str) -> list[str]:
     """The names in ``before it: reads a, b; after it: writes c``, and in ``a, b`` alone."""
-    if not re.search(r"\b(?:reads|writes) ", protects):
+    if not re.search(r"\b(?:reads|writes|passes on) ", protects):
         return protects.split(", ")
-    found = re.findall(r"(?:reads|writes) (.+?)(?=, (?:reads|writes) |;|$)", protects)
+    found = re.findall(r"(?:reads|writes|passes on) (.+?)(?=, (?:reads|writes|passes on) |;|$)", protects)
     return [name for names in found for name in names.split(", ")]
 
 

@@ -32,7 +32,7 @@ _ARTICLES = frozenset(("a", "on", "at", "by", "in", "of"))
 #: Words of conditions: what ``notation/check_words.py`` writes around names of the source.
 _WORDS = _OWN | frozenset(
     "also anything be both but contiguous counted CPU defined device differs different dimension dimensions"
-    " called definition divisible does else element elements empty equal equally equals even exactly false fewer"
+    " called definition gives divisible does else element elements empty equal equally equals even exactly false fewer"
     " first fits floating greater GPU have it its kind many neither never none nor not null odd otherwise part point"
     " power positive second shape shapes side size sizes strided there true types undefined up Float Half"
     " BFloat16 Double Int Long Short Byte Char Bool UInt16 UInt32 UInt64 Float8 memory number rest"
