@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from opwalker.model.notes import Block, Figure, NoteSection, Statement, Statements, Table
 from opwalker.model.walk import DerivedFact, Host, Implementation, ParameterFact, ShapeSource, SizeFact
+from opwalker.notation.regex import Regex
 from opwalker.views.notes.layout import is_drawable, strides
 from opwalker.views.notes.words import (
     Cell,
@@ -42,7 +43,7 @@ _FREE = "neither contiguity nor a stride is asked for"
 
 
 #: Types of lists of numbers: what is documented of one are its members.
-_LIST = re.compile(
+_LIST = Regex(
     r"ArrayRef\b|(?:vector|array|List|span)\s*<\s*(?:const\s+)?(?:u?int\w*|long|size_t|double|float|bool)"
 )
 #: Conditions under which checks demand something of one tensor's shape that are told.
