@@ -26,6 +26,7 @@ _TRIPLE = {
 _HIDING = Regex(
     r"""(?!\"{3}|'{3})(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?)|\#[^\n]*""", re.DOTALL
 )
+_HIDING_FIRST = re.compile(r"""["'#]""")
 #: Asked for fewer lines than this, counting is quicker than a table of all line ends.
 _FEW_LINES = 60
 _LINE_END = Regex(r"\n")
@@ -88,14 +89,13 @@ class Layout:
 
     def _begins(self, line: int, place: int) -> bool:
         """Whether quotes at ``place`` begin a string: no string or comment from ``line`` on reaches over them."""
-        at = line
-        while True:
-            hiding = _HIDING.search(self.text, at, self._line_end(place))
-            if hiding is None or hiding.start() >= place:
-                return True
-            if hiding.end() > place:
+        at, line_end = line, self._line_end(place)
+        while (first := _HIDING_FIRST.search(self.text, at, place)) is not None:
+            hiding = _HIDING.match(self.text, first.start(), line_end)
+            at = first.end() if hiding is None else hiding.end()
+            if at > place:
                 return False
-            at = hiding.end()
+        return True
 
     def _line_end(self, place: int) -> int:
         end = self.text.find("\n", place)

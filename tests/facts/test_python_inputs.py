@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -9,33 +11,52 @@ from hypothesis import strategies as st
 
 from opwalker.facts.python_full import full
 from opwalker.facts.python_light import light
+from tests.endless import must_end
 from tests.python_trees import facts, source
 
 DEEP = 10_000
-ABSURD = {
-    "nested calls": "x = " + "torch.ops.a.b(" * DEEP + ")" * DEEP,
-    "nested brackets": "def f():\n  x = " + "(" * DEEP + "torch.ops.a.b" + ")" * DEEP + "(1)",
-    "nested lists": "y = " + "[" * DEEP + "torch.ops.a.b" + "]" * DEEP,
-    "deep indentation": "".join(" " * i + "if x:\n" for i in range(900)) + " " * 900 + "torch.ops.a.b()",
-    "a long chain": "x = torch.ops.a.b" + ".c" * DEEP + "()",
-    "many functions": "def f():\n    torch.ops.a.b()\n" * 5000,
-    "one long line": "X = [" + "torch.ops.a.b, " * 5000 + "]",
-    "quotes": "'" * 50_001 + "\ntorch.ops.a.b()\n",
-    "back-slashes": "x = '" + "\\" * 50_000 + "\ntorch.ops.a.b()\n",
-    "an import without an end": "from torch import (\n" + "a,\n" * DEEP,
+#: Texts of a size.
+ABSURD: dict[str, Callable[[int], str]] = {
+    "nested calls": lambda n: "x = " + "torch.ops.a.b(" * n + ")" * n,
+    "nested brackets": lambda n: "def f():\n  x = " + "(" * n + "torch.ops.a.b" + ")" * n + "(1)",
+    "nested lists": lambda n: "y = " + "[" * n + "torch.ops.a.b" + "]" * n,
+    "deep indentation": lambda n: "".join(" " * i + "if x:\n" for i in range(n // 11)) + " " * (n // 11) + "f()",
+    "a long chain": lambda n: "x = torch.ops.a.b" + ".c" * n + "()",
+    "many functions": lambda n: "def f():\n    torch.ops.a.b()\n" * n,
+    "one long line": lambda n: "X = [" + "torch.ops.a.b, " * n + "]",
+    "quotes": lambda n: "'" * (50 * n + 1) + "\ntorch.ops.a.b()\n",
+    "back-slashes": lambda n: "x = '" + "\\" * (50 * n) + "\ntorch.ops.a.b()\n",
+    "an import without an end": lambda n: "from torch import (\n" + "a,\n" * n,
 }
 
 
 @pytest.mark.parametrize("name", ABSURD)
-def test_absurd_texts_come_to_an_end(name: str) -> None:
-    text = f"import torch\n{ABSURD[name]}\n"
-    with must_end():
-        light(source(text))
-        full(source(text), ["call:f", "call:ops.*"])
+def test_absurd_texts_take_work_that_grows_no_faster_than_they_do(name: str) -> None:
+    small, large = (calls_for(f"import torch\n{ABSURD[name](size)}\n") for size in (DEEP // 2, DEEP))
+    assert large < 2.2 * small + 1000
+
+
+def calls_for(text: str) -> int:
+    """The calls that both readings of a text take."""
+    count = 0
+
+    def seen(frame: object, event: str, _: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        with must_end():
+            light(source(text))
+            full(source(text), ["call:f", "call:ops.*"])
+    finally:
+        sys.setprofile(before)
+    return count
 
 
 def test_what_stands_too_deep_is_a_problem() -> None:
-    found = facts(f"import torch\n{ABSURD['nested lists']}\n")
+    found = facts(f"import torch\n{ABSURD['nested lists'](DEEP)}\n")
     assert [(one.kind, one.line) for one in found.problems] == [("too-deep", 2)]
 
 
