@@ -14,6 +14,7 @@ from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import INTEGERS, NoType, TypeTerm, Unknown, builtin
 from opwalker.facts.cpp_brackets import match_angle, split_commas
+from opwalker.model.cpp import Function
 from opwalker.notation.regex import Regex
 
 _ENABLE = Regex(r"\benable_if(?:_t)?\s*<")
@@ -42,6 +43,17 @@ def is_excluded(candidate: Candidate, inside: Environment) -> bool:
     if concepts:
         raise Unknown(f"whether `{concepts[0].type} {concepts[0].name}` holds is not known")
     return False
+
+
+def written_in_head(function: Function) -> tuple[str, ...]:
+    """What the head of a function demands, as it is written: the conditions of ``enable_if`` and ``requires``."""
+    out = [" ".join(function.requires.split())] if function.requires else []
+    for text in (function.return_type, function.template or "", *(p.type for p in function.parameters)):
+        for match in _ENABLE.finditer(text):
+            inner = text[match.end() : match_angle(text, match.end() - 1) - 1]
+            first = split_commas(inner)[0]
+            out.append(" ".join(inner[first[0] : first[1]].split()))
+    return tuple(dict.fromkeys(out))
 
 
 def _holds(text: str, inside: Environment, before: str = "") -> bool:

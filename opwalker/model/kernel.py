@@ -92,7 +92,7 @@ class Kernel(Struct, frozen=True):
 
     ``work`` says what a block and a thread handle, ``layouts`` how documented tensors are addressed, ``assembly`` holds
     the inline assembly of the kernel and of the device functions that it calls, decoded. ``kind`` is ``device`` where a
-    device function is walked by itself.
+    device function is walked by itself. ``asked`` is what its head demands of its template arguments.
     """
 
     name: str
@@ -118,3 +118,4 @@ class Kernel(Struct, frozen=True):
     calls: tuple[DeviceCall, ...] = ()
     assembly: tuple[AsmFact, ...] = ()
     kind: str = "kernel"
+    asked: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.constraints import written_in_head
 from opwalker.expand.resolve import Context
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.facts.cpp_brackets import split_commas
@@ -78,6 +79,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         calls=calls_of(reading),
         kind="kernel" if "global" in function.flags else "device",
         assembly=tuple(fact for one in reading.all() for fact in one.assembly),
+        asked=written_in_head(function),
     )
 
 

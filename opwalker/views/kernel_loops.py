@@ -219,10 +219,8 @@ class LoopReader:
                 loops = [fact for loop in own for fact in self._loop(inner, loop, call.simple, at, under)]
                 # Several loops over the indexes that a helper is given share one range: the first says it.
                 yield from loops[:1] if given else loops
-                if given and len(loops) > 1:
-                    more = f"{len(loops) - 1} more {'loop' if len(loops) == 2 else 'loops'}"
-                    is_shared = "is" if len(loops) == 2 else "are"
-                    says = f"{more} in {call.simple} {is_shared} shared the same way"
+                if given and len(own) > 1 and loops:
+                    says = f"further loops in {call.simple} are shared the same way"
                     yield WorkFact(loops[0].of, says, at, None, None, None, call.simple)
             yield from self._helpers(inner, inner.body.facts.calls, at, under)
 

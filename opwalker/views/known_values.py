@@ -111,9 +111,13 @@ class Known:
         if not made.met(wanted).is_empty:
             return f"{told} contradicts {self._from.get(key, 'what is known')}"
         source = self._names.source(expr, environment)
+        text = print_expression(expr)
+        if source is not None and source[0] in ("false", "true"):
+            return f"{told} is asked for, and {text} is {source[0]} (:{source[1]})"
         if source is not None:
             return f"{told}, and {source[0]} (:{source[1]}) is {made.told()}"
-        text = print_expression(expr)
+        if text in ("false", "0"):
+            return f"the condition {told} never holds"
         return f"{told} never holds" if text == print_expression(condition) else f"{told}, and {text} is {made.told()}"
 
     def _domain(self, expr: Expr, environment: Environment, steps: int = 0) -> Domain:

@@ -17,8 +17,9 @@ from opwalker.model.reach import LaunchSite
 from opwalker.notation.check_words import listed, said
 from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, terms, walk
 from opwalker.notation.tensor_expression import asked, stride_of, whole
-from opwalker.views.branches import Branches, Guard, needed
+from opwalker.views.branches import Guard, needed
 from opwalker.views.checks import demands_of
+from opwalker.views.returns import Returns
 from opwalker.views.values import Values
 
 _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data packed_accessor32 packed_accessor64 accessor".split())
@@ -47,7 +48,7 @@ def layout_uses(
 ) -> Iterator[tuple[str, LayoutUse]]:
     """What one function does with the strides of the host function's tensors; ``entered`` are the conditions under
     which it is entered."""
-    body, branches = values.body, Branches(values.body)
+    body, branches = values.body, Returns(values.body)
 
     def of(name: str, offset: int) -> str | None:
         if not re.fullmatch(r"\w+", name):
@@ -103,7 +104,10 @@ def layout_uses(
                 name = _held(body, call.start)
                 given = name in passed if name else _inside(call.start, launches, body)
                 line = body.use_line(call.start)
-                yield tensor, LayoutUse("read", line, dimension, name, passed=given)
+                block = call.block
+                past = tuple(said(one.condition) for one in needed(branches.past(block, call.start)))
+                conditions = tuple(dict.fromkeys((*under(branches.around(block)), *past)))
+                yield tensor, LayoutUse("read", line, dimension, name, conditions, given)
         elif call.receiver is not None and call.simple in _DATA:
             if tensor := of(_receiver(body, call.receiver), call.start):
                 yield tensor, LayoutUse("data", body.use_line(call.start))
@@ -175,7 +179,7 @@ def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
         lines.append(found[0].line)
     read = [u for u in uses if u.what == "read"]
     if read:
-        parts.append(_strides(read))
+        parts += _by_way(read)
         lines.append(read[0].line)
     if not parts:
         if any(u.what == "elsewhere" for u in uses):
@@ -183,6 +187,17 @@ def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
         data = next((u for u in uses if u.what == "data"), None)
         return ("neither contiguity nor a stride is asked for", data.line) if data is not None else None
     return "; ".join(parts), lines[0]
+
+
+def _by_way(read: Sequence[LayoutUse]) -> list[str]:
+    """What is said of the strides: where a kernel gets them on several ways under different conditions, a way each."""
+    given: dict[tuple[str, ...], list[LayoutUse]] = {}
+    for use in read:
+        if use.passed:
+            given.setdefault(use.under, []).append(use)
+    if len(given) < 2:
+        return [_strides(read)]
+    return [_strides(uses) + (f" where {' and '.join(under)}" if under else "") for under, uses in given.items()]
 
 
 def _strides(read: Sequence[LayoutUse]) -> str:

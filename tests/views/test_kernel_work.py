@@ -129,7 +129,7 @@ def test_the_conditions_of_a_call_and_of_its_function_hold_for_its_loops() -> No
     ]
 
 
-def test_the_loops_that_a_helper_shares_besides_the_first_are_counted() -> None:
+def test_that_a_helper_has_more_loops_than_the_first_is_said() -> None:
     helper = (
         "__device__ void fill(float* to, int count, int at, int by, bool wide) {\n"
         "  if (wide) { for (int i = at; i < count / 4; i += by) to[i] = 0; return; }\n"
@@ -137,7 +137,7 @@ def test_the_loops_that_a_helper_shares_besides_the_first_are_counted() -> None:
     )
     assert words("float* out, int n, bool wide", "fill(out, n, threadIdx.x, blockDim.x, wide);", helper) == [
         "the threads of a block stride over n / 4 (i) in fill, if wide",
-        "1 more loop in fill is shared the same way",
+        "further loops in fill are shared the same way",
     ]
 
 
@@ -396,3 +396,11 @@ def test_what_only_some_threads_make_is_told_with_that() -> None:
         "one thread for each tile (threadIdx.x), if threadIdx.x < 8",
         "two is threadIdx.x / 2, if threadIdx.x >= 8",
     ]
+
+
+def test_what_the_head_of_a_kernel_demands_is_said() -> None:
+    text = """template <typename T, int N>
+__global__ std::enable_if_t<(N > 0) && sizeof(T) == 2> k(T* out) { out[blockIdx.x] = 0; }
+"""
+    walk = EntryView(tree({"k.cu": text}), SOURCE).walk("k")
+    assert walk.implementations[-1].kernels[0].asked == ("(N > 0) && sizeof(T) == 2",)

@@ -510,3 +510,25 @@ def test_a_call_stands_where_it_is_made_and_not_where_its_function_begins() -> N
     wrapper = PythonRef("mini/ops.py", 3, "store", "torch.ops.mini.store", 0, 7)
     found = note_of(replace(walk_of(LIBRARY, "mini::store"), python=(wrapper,)), "cuda")
     assert section(found, "entry") == ["`store` | `torch.ops.mini.store` | `mini/ops.py:7`"]
+
+
+FIXED = """#define RUN(WIDE, N) k<elem_t, WIDE, N><<<1, 32>>>(x.data_ptr<elem_t>());
+template <typename T, bool WIDE, int N> __global__ void k(T* a) {}
+void f(torch::Tensor& x, int64_t n) {
+  using elem_t = float;
+  constexpr int LANES = 4;
+  if (n % 4 == 0) {
+    RUN(true, LANES)
+  } else {
+    RUN(false, LANES)
+  }
+}
+TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
+"""
+
+
+def test_what_a_name_in_template_arguments_always_means_is_shown() -> None:
+    told = section(note_of(walk_of(FIXED, "ns::f"), "cuda"), "launch")
+    assert told[0] == "`k<float, …, 4>` by `<<<…>>>`."
+    rows = [row.split(" | ")[1] for row in told if row.startswith("`a.cu:")]
+    assert rows == ["`<float, true, 4>`", "`<float, false, 4>`"]

@@ -49,6 +49,8 @@ def _parameters(kernel: Kernel) -> Table:
 
 def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
     yield from (_work(kernel, fact) for fact in kernel.work)
+    if kernel.asked:
+        yield statement("Its head takes only template arguments with ", codes(kernel.asked), ".")
     if kernel.launch_bounds:
         yield statement("Launch bounds ", code(kernel.launch_bounds), ".")
     for held in kernel.shared:

@@ -30,6 +30,8 @@ _MEMORY = (
 )
 #: More launches than this in one table are folded.
 _ROWS = 8
+#: A template argument that stands for a name is at most so long.
+_SHORT = 24
 #: A condition that the argument of a macro makes true at compile time: it asks for nothing.
 _HOLDS = "true"
 
@@ -138,7 +140,7 @@ def _tested(launch: Launch, names: Sequence[str]) -> Text:
 def _row(launch: Launch, names: Sequence[str], folders: bool) -> tuple[Cell, ...]:
     """One launch of several; ``folders`` where files of one name stand in several folders."""
     place = launch.used_at or Span(launch.file, launch.line, launch.line)
-    arguments = code(f"<{', '.join(launch.template_arguments)}>") if launch.template_arguments else ()
+    arguments = code(f"<{', '.join(_meant(launch))}>") if launch.template_arguments else ()
     known = "" if launch.complete else " known"
     where = f"{place.file if folders else place.file.rsplit('/', 1)[-1]}:{place.line}"
     return (
@@ -147,6 +149,18 @@ def _row(launch: Launch, names: Sequence[str], folders: bool) -> tuple[Cell, ...
         _when(launch, names),
         cell(f"{len(launch.instances):,}{known}"),
     )
+
+
+def _meant(launch: Launch) -> list[str]:
+    """The template arguments as written; what a name of a macro or launcher always means there, as that."""
+    found = [arguments for one in launch.instances if len(arguments := split_arguments(one))]
+    columns = [set(column) for column in zip(*found, strict=False)] if launch.complete else []
+    out = []
+    for number, text in enumerate(launch.template_arguments):
+        values = columns[number] if number < len(columns) else ()
+        value = next(iter(values)) if len(values) == 1 else ""
+        out.append(value if value and len(value) <= _SHORT and text.isidentifier() else text)
+    return out
 
 
 def _when(launch: Launch, names: Sequence[str]) -> Cell:
@@ -170,7 +184,7 @@ def _never(launch: Launch, names: Sequence[str]) -> Text:
 def _spelt(group: LaunchGroup) -> str:
     """The kernel with its template arguments; those that differ between the launches of a group read ``…``."""
     kernel = group.first.kernel
-    rows = [launch.template_arguments for launch in group.launches]
+    rows = [tuple(_meant(launch)) for launch in group.launches]
     if not rows[0] or group.instances == ("",):
         return kernel
     if len({len(row) for row in rows}) > 1:
