@@ -111,6 +111,7 @@ class Files:
     def __init__(self, index: Index) -> None:
         self._index = index
         self._views: dict[str, FileView] = {}
+        self._texts: dict[str, str] = {}
         self._made: dict[str, tuple[tuple[str, int], ...]] = {}
 
     def extend(self, path: str, made: tuple[tuple[str, int], ...]) -> None:
@@ -118,13 +119,25 @@ class Files:
         if made:
             self._made[path] = made
             self._views.pop(path, None)
+            self._texts.pop(path, None)
 
     def view(self, path: str) -> FileView:
         """The view of a file."""
         found = self._views.get(path)
         if found is None:
-            found = self._views[path] = FileView(path, self._index.store.text(path), self._made.get(path, ()))
+            text = self._texts.pop(path, None)
+            text = self._index.store.text(path) if text is None else text
+            found = self._views[path] = FileView(path, text, self._made.get(path, ()))
         return found
+
+    def plain(self, path: str, start: int, end: int) -> str:
+        """What the file's ``plain`` text has in ``[start, end)``, a definition's body: the rest is not looked at."""
+        if path not in self._views and path not in self._made:
+            text = self._texts.get(path)
+            if text is None:
+                text = self._texts[path] = self._index.store.text(path)
+            return blank(text[start:end]).plain
+        return self.view(path).blanked.plain[start:end]
 
     def resolve_include(self, path: str, target: str) -> str | None:
         """The tree's file that an include means, None for one outside it."""

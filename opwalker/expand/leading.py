@@ -8,6 +8,7 @@ is not, as far as the tree's own text goes.
 from __future__ import annotations
 
 import re
+from collections import deque
 from functools import cached_property
 
 from opwalker.expand.files import Files
@@ -20,7 +21,6 @@ from opwalker.notation.regex import Regex
 
 _WORD = Regex(r"[A-Za-z_]\w*")
 _LAUNCH = "<<<"
-NOTHING: frozenset[str] = frozenset()
 _APIS = frozenset(LAUNCH_CALLS)
 
 
@@ -32,7 +32,9 @@ class Leading:
         self._files = files
         self._words: dict[tuple[str, int], frozenset[str]] = {}
         self._names: dict[str, frozenset[str]] = {}
-        self._known: dict[str, bool] = {}
+        #: Names that were found to lead to a launch, and those that lead to none.
+        self._leads: set[str] = set()
+        self._leads_nowhere: set[str] = set()
         self._candidates: dict[tuple[str, int], bool] = {}
 
     def leads(self, candidate: Candidate) -> bool:
@@ -51,7 +53,7 @@ class Leading:
         key = (path, function.offset)
         found = self._words.get(key)
         if found is None:
-            text = self._files.view(path).blanked.plain[function.body_start : function.body_end]
+            text = self._files.plain(path, function.body_start, function.body_end)
             words = set(_WORD.findall(text))
             for head in (function.return_type, function.template or "", *(p.type for p in function.parameters)):
                 words.update(_WORD.findall(head))
@@ -100,7 +102,7 @@ class Leading:
                 words.update(_WORD.findall(base))
             if not made.body_end:
                 continue
-            text = self._files.view(path).blanked.plain[made.body_start : made.body_end]
+            text = self._files.plain(path, made.body_start, made.body_end)
             words.update(_WORD.findall(text))
             if _LAUNCH in text:
                 words.add(_LAUNCH)
@@ -109,25 +111,27 @@ class Leading:
     # -- following --------------------------------------------------------------------------------------------------
 
     def _any(self, words: frozenset[str]) -> bool:
-        """Whether any of some words leads to a launch: a search over names, each looked at once."""
-        came: dict[str, str] = dict.fromkeys(words & self._all_names, "")
-        pending = list(came)
+        """Whether any of some words leads to a launch: a search over names, each looked at once, the nearest first.
+
+        Most searches end at a name that an earlier one has found: names of few letters lead nearly anywhere.
+        """
+        if not self._leads.isdisjoint(words):
+            return True
+        came: dict[str, str] = dict.fromkeys((words & self._all_names) - self._leads_nowhere, "")
+        pending = deque(came)
         while pending:
-            word = pending.pop()
-            known = self._known.get(word)
-            if known is False:
-                continue
-            further = self._of_name(word) if known is None else NOTHING
-            if known or self._is_start(further):
+            word = pending.popleft()
+            further = self._of_name(word)
+            if not self._leads.isdisjoint(further) or self._is_start(further):
                 while word:
-                    self._known[word] = True
+                    self._leads.add(word)
                     word = came[word]
                 return True
-            for other in further & self._all_names:
+            for other in (further & self._all_names) - self._leads_nowhere:
                 if other not in came:
                     came[other] = word
                     pending.append(other)
-        self._known.update(dict.fromkeys(came, False))
+        self._leads_nowhere.update(came)
         return False
 
     @cached_property
@@ -145,7 +149,7 @@ class Leading:
         named = [p.name for p in function.parameters if p.name] if types or callable_ else []
         if not types and not named:
             return False
-        text = self._files.view(candidate.path).blanked.plain[function.body_start : function.body_end]
+        text = self._files.plain(candidate.path, function.body_start, function.body_end)
         for name in types:
             if re.search(rf"\b{name}\s*(?:<[^;]*>)?\s*(?:\{{\s*\}}|\(\s*\))\s*\(", text):
                 return True

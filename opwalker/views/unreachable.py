@@ -8,6 +8,7 @@ from.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from msgspec import Struct
@@ -282,6 +283,7 @@ def _is_behind(body: Body, branches: Branches, demand: Demand, within: set[int])
     return all(block in within for block in branches.chain(number))
 
 
+@lru_cache(maxsize=1024)
 def _falls_in(body: Body, number: int) -> bool:
     """Whether a case may be entered from the one above it."""
     blocks = body.facts.blocks

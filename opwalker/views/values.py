@@ -21,6 +21,7 @@ from opwalker.notation.cpp_expression import name as named
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, differs
 from opwalker.views.value_facts import NOTHING_KNOWN, Call, Found, Known, is_size, passed_on
+from opwalker.views.value_marks import Marks
 
 #: Expressions larger than this stay names: a reader gains nothing.
 MAX_NODES = 48
@@ -47,7 +48,7 @@ class Values:
         self._call = call
         self._known = known
         self._branches = Branches(body)
-        self._marks: dict[str, list[int]] = {}
+        self._marks = Marks(body, known)
         self._memo: dict[tuple[str, int], tuple[Expr | None, dict[str, str]]] = {}
         self._lookups = 0
         function: Function | None = body.function
@@ -345,7 +346,7 @@ class Values:
         for text in {node.text for node in walk(value) if node.kind == "name"}:
             assigns = self.body.assigns.get(text, ())
             changes = [a.start for a in assigns if passed_on(parse_expression(self.body.text(a.value))) != text]
-            changes += self._marks_of(text)
+            changes += self._marks.of(text)
             for at in changes:
                 if at > start and (at < offset or self._repeats(at, offset, outer)):
                     return True
@@ -365,25 +366,7 @@ class Values:
 
     def certain(self, text: str) -> bool:
         """Whether nothing but plain assignments changes a variable of the body."""
-        return not self._marks_of(text)
-
-    def _marks_of(self, text: str) -> list[int]:
-        """Where a variable may be changed otherwise than by an assignment."""
-        if text not in self._marks:
-            self._marks[text] = self._read_marks(text)
-        return self._marks[text]
-
-    def _read_marks(self, text: str) -> list[int]:
-        full = self.body.expanded.full
-        word = re.escape(text)
-        counted = rf"(?:\+\+|--)\s*{word}\b|\b{word}\s*(?:\+\+|--)|[(,={{]\s*&\s*{word}\b(?!\s*[.\[(]|->)"
-        read = rf">>\s*{word}\b\s*;|\btie\([^()]*\b{word}\b|\bswap\([^()]*\b{word}\b"
-        found = [match.start() for match in re.finditer(f"{counted}|{read}", full)]
-        for call in self.body.facts.calls:
-            for position, span in enumerate(call.arguments):
-                if full[span[0] : span[1]] == text and self._known.takes_reference(call.simple, position):
-                    found.append(call.start)
-        return found
+        return not self._marks.of(text)
 
 
 def _is_long_call(expr: Expr) -> bool:
