@@ -15,6 +15,7 @@ from opwalker.facts.clang_library import ClangMissing
 from opwalker.facts.clang_workers import read_units
 from opwalker.facts.workers_job import Limits
 from opwalker.model.clang import ClangUnit, UnitRequest
+from tests.interrupts import children, eventually, interrupted_everywhere
 
 
 def requests(*names: str) -> list[UnitRequest]:
@@ -71,6 +72,16 @@ def test_limits(reader, read, why: str) -> None:
         requests("a.cu"), limits=Limits(seconds=float(why.split()[3]) if "within" in why else 600, memory=256 << 20)
     )
     assert found == ClangUnit("a.cu", unread=why)
+
+
+def test_an_interrupt_anywhere_leaves_no_process(reader) -> None:
+    reader(lambda request: time.sleep(600) if request.path == "hang.cu" else ClangUnit(request.path))
+    before, limits = children(), Limits(seconds=0.02)
+    places = []
+    for place in interrupted_everywhere(clang_workers, lambda: read_units(requests("quick.cu", "hang.cu"), 2, limits)):
+        assert eventually(lambda: children() <= before), place
+        places.append(place)
+    assert len(places) > 20
 
 
 def test_a_library_that_is_not_there_is_one_error_and_no_unit(monkeypatch: pytest.MonkeyPatch) -> None:

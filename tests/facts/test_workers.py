@@ -24,6 +24,7 @@ from opwalker.facts.registry import PROBLEM, Extractor, named_problem, problem_n
 from opwalker.facts.workers import Extracted, extract_all
 from opwalker.facts.workers_job import Job, Limits
 from opwalker.model.source import FileEntry, Problem, SourceFile
+from tests.interrupts import children, eventually, group, interrupted_everywhere
 
 HERE = __name__
 
@@ -309,62 +310,17 @@ def test_workers_that_cannot_start_are_given_up(tree, tmp_path: Path, monkeypatc
         run(tree(plain(20)), job(tmp_path), jobs=2)
 
 
-def children() -> set[int]:
-    """Processes whose parent this one is, zombies not counted."""
-    found = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-            if int(parent) == os.getpid() and state != "Z":
-                found.add(int(folder.name))
-    return found
-
-
-def test_an_interrupt_anywhere_leaves_no_worker_and_no_timer(tree, tmp_path: Path) -> None:
-    """The signal comes at each line of the pool in turn: a real one, as it waits where interrupts are held back."""
+@pytest.mark.parametrize("count", [1, 6], ids=["in this process", "by a worker"])
+def test_an_interrupt_anywhere_leaves_no_worker_and_no_timer(tree, tmp_path: Path, count: int) -> None:
     handler, before = signal.getsignal(signal.SIGALRM), children()
-    pooled = tree({f"{n}.cu": "die" if n == 3 else f"run {n}" for n in range(6)})
-    for tasks in (pooled, pooled[:1]):
-        come = 0
-        for place in sorted(interrupted_at(None, tasks, job(tmp_path))):
-            # Not each line is reached each time: what a worker has done meanwhile decides.
-            come += place in interrupted_at(place, tasks, job(tmp_path))
-            # At the door of the clean-up itself nothing is killed: a worker then ends as its pipe closes.
-            assert eventually(lambda: children() <= before), place
-            assert signal.getitimer(signal.ITIMER_REAL)[0] == 0 and signal.getsignal(signal.SIGALRM) is handler, place
-        assert come > 20
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Whether it holds in the end; how long that takes says something of the machine alone."""
-    end = time.monotonic() + 300
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.01)
-    return holds()
-
-
-def interrupted_at(place: tuple[str, int] | None, tasks: Sequence[FileEntry], work: Job) -> set[tuple[str, int]]:
-    """Runs until the line ``(function, line)`` of the workers' module; gives the lines that were reached."""
-    reached: set[tuple[str, int]] = set()
-
-    def trace(frame, event: str, _):
-        if frame.f_code.co_filename != workers.__file__:
-            return None
-        at = (frame.f_code.co_name, frame.f_lineno)
-        if event == "line" and at not in reached:
-            reached.add(at)
-            if at == place:
-                signal.raise_signal(signal.SIGINT)
-        return trace
-
-    sys.settrace(trace)
-    try:
-        run(tasks, work, jobs=1)
-    except KeyboardInterrupt:
-        assert place is not None
-    finally:
-        sys.settrace(None)
-    return reached
+    tasks = tree({f"{n}.cu": "die" if n == 3 else f"run {n}" for n in range(count)})
+    places = []
+    for place in interrupted_everywhere(workers, lambda: run(tasks, job(tmp_path), jobs=1)):
+        # At the door of the clean-up itself nothing is killed: a worker then ends as its pipe closes.
+        assert eventually(lambda: children() <= before), place
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0 and signal.getsignal(signal.SIGALRM) is handler, place
+        places.append(place)
+    assert len(places) > 20
 
 
 def test_leaving_early_ends_the_workers(tree, tmp_path: Path) -> None:
@@ -434,16 +390,6 @@ def slow_parent(tmp_path: Path):
         yield parent
         with contextlib.suppress(ProcessLookupError):
             os.killpg(parent.pid, signal.SIGKILL)
-
-
-def group(leader: int) -> set[int]:
-    found = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[2]) == leader and fields[0] != "Z":
-                found.add(int(folder.name))
-    return found
 
 
 def test_an_interrupt_ends_cleanly(slow_parent: subprocess.Popen) -> None:
