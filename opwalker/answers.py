@@ -18,12 +18,17 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import Struct
 
+from opwalker.errors import InternalError
 from opwalker.model.source import SourceRoot
 
 if TYPE_CHECKING:
+    from opwalker.expand.made import MadeFile
     from opwalker.link.store import Store
 
 T = TypeVar("T")
+
+#: The question for what macros make.
+MADE = "made"
 
 #: What says how something is built.
 BUILT = ("cmake", "toml", "py_builds")
@@ -95,9 +100,10 @@ class Answers:
         way, it is kept for the whole tree as it is."""
         from opwalker.link.traced import Trace
 
+        made = self._made_states if question != MADE else {}
         key, whole = self._key(question, "traced"), self._key(question, self._state(()))
         trace = self.recall(key, Trace)
-        if trace is not None and self._traced(trace.paths) == trace.state:
+        if trace is not None and self._traced(trace.paths, made) == trace.state:
             found = self.recall(f"{key}|{trace.state}", kind)
             if found is not None:
                 self._read.update(trace.paths)
@@ -111,19 +117,43 @@ class Answers:
             else:
                 # Whatever the tools have read so far may have had its say.
                 paths = tuple(sorted(self._read))
-                trace = Trace(paths, self._traced(paths))
+                trace = Trace(paths, self._traced(paths, made))
                 self.keep(key, trace)
                 self.keep(f"{key}|{trace.state}", found)
             self._python_read |= others
         return found
 
-    def _traced(self, paths: Sequence[str]) -> str:
-        """A digest of what some files of C++ say, of what the build files say, and of all names anywhere."""
-        state = hashlib.blake2b(f"{self._state(BUILT)}\n{self._names}\n".encode(), digest_size=16)
+    def _traced(self, paths: Sequence[str], made: Mapping[str, str]) -> str:
+        """A digest of what some files of C++ say, of what the build files say, of all names anywhere, and of what
+        macros make."""
+        state = hashlib.blake2b(f"{self._state(BUILT)}\n{self._names}\n{made.get('')}\n".encode(), digest_size=16)
         for path in paths:
             digest = self._code.get(path) or self.store.digest_of(path)
-            state.update(f"{path}:{digest};".encode("utf-8", "surrogateescape"))
+            state.update(f"{path}:{digest}:{made.get(path)};".encode("utf-8", "surrogateescape"))
         return state.hexdigest()
+
+    @functools.cached_property
+    def made(self) -> tuple[MadeFile, ...]:
+        """What macros make in the tree: it has its say in every other answer, wherever it was read from."""
+        from opwalker.expand.made import MadeFile
+
+        others, self._read = self._read, set()
+        found = self.kept_native(MADE, tuple[MadeFile, ...], self._read_made)
+        self._read = others
+        return found
+
+    def _read_made(self) -> tuple[MadeFile, ...]:
+        raise InternalError("whoever derives from Answers reads what macros make")
+
+    @functools.cached_property
+    def _made_states(self) -> dict[str, str]:
+        """Digests of what macros make, by file; under no path, of all names that they make."""
+        whole = hashlib.blake2b(digest_size=16)
+        states: dict[str, str] = {}
+        for one in self.made:
+            states[one.path] = hashlib.blake2b(msgspec.msgpack.encode(one), digest_size=16).hexdigest()
+            whole.update(repr((one.path, *one.names())).encode("utf-8", "surrogateescape"))
+        return {**states, "": whole.hexdigest()}
 
     @functools.cached_property
     def _names(self) -> str:

@@ -21,6 +21,8 @@ from opwalker.model.walk import Gap, Op, SourceInfo
 from opwalker.notation.readings import SHAPES, Shape
 
 if TYPE_CHECKING:
+    from opwalker.expand.made import MadeFile
+    from opwalker.expand.workbench import Workbench
     from opwalker.link.build_cuda import AskedArchitectures
 
 Progress = Callable[[int, int | None, str], None] | None
@@ -64,6 +66,9 @@ class OpsTable(Struct, frozen=True):
 class Session(Answers):
     """One source, indexed. Later stages are made when an answer is not at hand."""
 
+    #: Whether one thing alone is asked for: then each part of its answer is kept by what it was read from.
+    single = False
+
     def __init__(self, options: Options, progress: Progress = None, say: Say = None) -> None:
         from opwalker import resources
         from opwalker.facts import registry
@@ -99,15 +104,21 @@ class Session(Answers):
     @functools.cached_property
     def workbench(self):
         """The tools that read the tree, for the build asked for."""
+        return self._new_workbench(self.made)
+
+    def _read_made(self) -> tuple[MadeFile, ...]:
+        """What macros make in the tree."""
+        return self._new_workbench(()).read_made()
+
+    def _new_workbench(self, made: tuple[MadeFile, ...]) -> Workbench:
         from opwalker.expand.workbench import Workbench
-        from opwalker.link.fact_store import StoredFacts
         from opwalker.link.index import Index
         from opwalker.link.traced import TracedFacts
         from opwalker.views.build_side import build_view
 
         builds = self.builds
         folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
-        facts = TracedFacts(StoredFacts(self.store, self.producers["cpp"], self.text))
+        facts = TracedFacts(self._stored)
         self._read = facts.read
         index = Index(facts, tuple(folders))
         return Workbench(
@@ -118,7 +129,27 @@ class Session(Answers):
             self.options.build,
             self.options.defines,
             self.kept_native,
+            self.apart if self.single else None,
+            made,
         )
+
+    @functools.cached_property
+    def _stored(self):
+        """The facts of C++ files."""
+        from opwalker.link.fact_store import StoredFacts
+
+        return StoredFacts(self.store, self.producers["cpp"], self.text)
+
+    def apart(self, question: str, kind: type[T], answer: Callable[[Workbench], T]) -> T:
+        """The answer to a question about C++, found by tools of its own: it does not depend on what was read for
+        others."""
+        if not self.single:
+            return self.kept_native(question, kind, lambda: answer(self.workbench))
+        others = self._read
+        found = self.kept_native(question, kind, lambda: answer(self._new_workbench(self.made)))
+        others |= self._read
+        self._read = others
+        return found
 
     @functools.cached_property
     def builds(self) -> BuildFacts:

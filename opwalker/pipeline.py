@@ -96,6 +96,7 @@ def walk(options: Options, name: str, *, clang: bool = False, progress: Progress
     """The walk of one op, file, function, class or kernel; with ``clang``, what a compiler says of it beside it."""
 
     def answer(session: Session) -> Walk:
+        session.single = True
         found = _kept_walk(session, name)
         return _with_clang(session, found) if clang else found
 
@@ -113,13 +114,15 @@ def _with_patterns(session: Session, found: Walk) -> Walk:
     """A walk with the patterns that it passes: kept for as long as no file of C++ changes, nor the walk itself."""
     from opwalker.model.walk import PatternRef
 
-    def passed() -> tuple[PatternRef, ...]:
+    def passed(bench) -> tuple[PatternRef, ...]:
         from opwalker.views.patterns import of_walk
 
-        return of_walk(session, found)
+        return of_walk(session, bench, found)
 
-    way = hashlib.blake2b(msgspec.msgpack.encode(found.implementations), digest_size=12).hexdigest()
-    return replace(found, patterns=session.kept_native(f"patterns of:{way}", tuple[PatternRef, ...], passed))
+    # Where the functions are registered has no say in what they hold.
+    ways = tuple(replace(one, registered_at=None, condition=None) for one in found.implementations)
+    way = hashlib.blake2b(msgspec.msgpack.encode((ways, found.flags)), digest_size=12).hexdigest()
+    return replace(found, patterns=session.apart(f"patterns of:{way}", tuple[PatternRef, ...], passed))
 
 
 def _with_clang(session: Session, found: Walk) -> Walk:

@@ -29,7 +29,7 @@ ALLOWED = {
     "expand": ("model", "notation", "facts", "link"),
     "views": ("model", "notation", "facts", "source", "link", "binary", "expand"),
     "indexing": ("model", "notation", "facts", "source", "link", "expand"),
-    "answers": ("model", "facts", "link"),
+    "answers": ("model", "facts", "link", "expand"),
     "asking": ("model", "notation", "facts", "source", "link", "expand", "views", "indexing", "answers"),
     "ahead": ("facts", "asking"),
     "auditing": ("model", "notation", "facts", "source", "link", "binary", "expand", "views", "asking"),

@@ -7,6 +7,7 @@ both branches count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -84,6 +85,12 @@ def holds(terms: tuple[str, ...], state: Callable[[str], tuple[bool | None, str 
     return result
 
 
+@lru_cache(maxsize=48)
+def _blanked(text: str) -> Blanked:
+    """A text without comments: workbenches of one tree open the same files."""
+    return blank(text)
+
+
 class FileView:
     """A file's text and its conditional structure."""
 
@@ -92,7 +99,7 @@ class FileView:
     def __init__(self, path: str, text: str, made: tuple[tuple[str, int], ...] = ()) -> None:
         self.path = path
         whole = "\n".join((text, *(piece for piece, _ in made)))
-        self.blanked: Blanked = blank(whole)
+        self.blanked: Blanked = _blanked(whole)
         if made:
             # Behind the end of the file stands what macros made, each piece on the line of the macro's use.
             starts = []

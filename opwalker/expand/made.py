@@ -8,7 +8,7 @@ gets a place behind the end of its file, whose line is that of the macro's use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from string import ascii_letters, digits
 from typing import TypeVar
 
@@ -57,6 +57,13 @@ class MadeFile(Struct, frozen=True):
     enums: tuple[EnumDef, ...] = ()
     aliases: tuple[Alias, ...] = ()
     variables: tuple[Variable, ...] = ()
+
+    def names(self) -> Iterator[str]:
+        """All that a lookup by name can find of it."""
+        yield from (f"{one.name} {' '.join(one.flags)}" for one in self.functions)
+        for kind in (self.classes, self.enums, self.aliases, self.variables):
+            yield from ("|", *(str(one.name) for one in kind))
+        yield from (member for enum in self.enums for member, _ in enum.members)
 
 
 def read_made(

@@ -33,6 +33,8 @@ from opwalker.model.cpp import Function, Parameter
 
 #: ``keep(question, type of the answer, how to find it)``.
 Keep = Callable[[str, Any, Callable[[], Any]], Any]
+#: ``apart(question, type of the answer, how to find it with tools that have read nothing else)``.
+Apart = Callable[[str, Any, Callable[["Workbench"], Any]], Any]
 
 
 def at_once(question: str, kind: Any, read: Callable[[], Any]) -> Any:
@@ -121,7 +123,9 @@ class Unit:
 
 
 class Workbench:
-    """A tree with everything that reads it. ``keep`` may answer a question of the C++ side from an earlier run."""
+    """A tree with everything that reads it. ``keep`` may answer a question of the C++ side from an earlier run, and so
+    may ``apart``, which hands tools of its own to whoever finds the answer: it then depends on what these read alone.
+    ``made`` is what macros make in the tree, where that is known."""
 
     def __init__(
         self,
@@ -130,6 +134,8 @@ class Workbench:
         build: str = "cuda",
         asked: Sequence[tuple[str, str | None]] = (),
         keep: Keep = at_once,
+        apart: Apart | None = None,
+        made: Sequence[MadeFile] | None = None,
     ) -> None:
         self.index = index
         self.builds = builds
@@ -139,18 +145,25 @@ class Workbench:
         self._units: dict[str, Unit] = {}
         self._bindings: Bindings | None = None
         self.keep = keep
+        self.apart = apart or self.together
         self._instantiated = False
         self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
         index.parameters = self._parameters
         index.template_head = self._template_head
+        for one in self.read_made() if made is None else made:
+            self.files.extend(one.path, one.texts)
+            index.add_functions(one.path, one.functions)
+            index.add_declarations(one.path, one.classes, one.enums, one.aliases, one.variables)
+
+    def read_made(self, instantiations: bool = False) -> tuple[MadeFile, ...]:
+        """What macros make in the tree; with ``instantiations``, the explicit instantiations that they make."""
         unit = self.unit()
-        for made in keep(
-            "made", tuple[MadeFile, ...], lambda: read_made(index, self.files, unit.macros, unit.preprocessor)
-        ):
-            self.files.extend(made.path, made.texts)
-            index.add_functions(made.path, made.functions)
-            index.add_declarations(made.path, made.classes, made.enums, made.aliases, made.variables)
+        return read_made(self.index, self.files, unit.macros, unit.preprocessor, instantiations)
+
+    def together(self, question: str, kind: Any, read: Callable[[Workbench], Any]) -> Any:
+        """An ``Apart`` that knows no answer, and hands out these tools."""
+        return read(self)
 
     def add_instantiations(self) -> None:
         """Enter explicit instantiations that macros make, once: a list of all kernels asks for them, and a call of a
@@ -158,12 +171,7 @@ class Workbench:
         if self._instantiated:
             return
         self._instantiated = True
-        unit = self.unit()
-
-        def read() -> tuple[MadeFile, ...]:
-            return read_made(self.index, self.files, unit.macros, unit.preprocessor, instantiations=True)
-
-        for made in self.keep("instantiations", tuple[MadeFile, ...], read):
+        for made in self.keep("instantiations", tuple[MadeFile, ...], lambda: self.read_made(instantiations=True)):
             self.index.add_functions(made.path, made.functions)
 
     def _scope_name(self, path: str, name: str, offset: int) -> str | None:

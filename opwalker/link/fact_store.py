@@ -19,6 +19,8 @@ class StoredFacts:
         self._store = store
         self._producer = producer
         self._read_text = read_text
+        self._names: dict[str, set[str]] = {}
+        self._decoded: dict[str, CppFacts | None] = {}
         self._decoder = msgspec.msgpack.Decoder(CppFacts)
 
     def cpp_paths(self) -> Sequence[str]:
@@ -27,9 +29,11 @@ class StoredFacts:
 
     def cpp_facts(self, path: str) -> CppFacts | None:
         """The facts of one file, None for a path that is not in the tree."""
-        digest = self._store.digest_of(path)
-        blob = self._store.facts(digest, "cpp", self._producer) if digest else None
-        return self._decoder.decode(blob) if blob is not None else None
+        if path not in self._decoded:
+            digest = self._store.digest_of(path)
+            blob = self._store.facts(digest, "cpp", self._producer) if digest else None
+            self._decoded[path] = self._decoder.decode(blob) if blob is not None else None
+        return self._decoded[path]
 
     def text(self, path: str) -> str:
         """The file's text."""
@@ -45,4 +49,6 @@ class StoredFacts:
 
     def names_of_kind(self, kind: str) -> Iterable[str]:
         """All names of a kind."""
-        return self._store.distinct_names(kind)
+        if kind not in self._names:
+            self._names[kind] = self._store.distinct_names(kind)
+        return self._names[kind]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -47,6 +47,7 @@ class Index:
         self._facts: dict[str, CppFacts | None] = {}
         self._by_base: dict[str, list[str]] | None = None
         self._paths: frozenset[str] | None = None
+        self._listed: dict[str, list[str]] = {}
         self._includes: dict[str, tuple[tuple[int, str], ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._functions: dict[str, tuple[tuple[str, Function], ...]] = {}
@@ -56,6 +57,7 @@ class Index:
         self._namespace_aliases: dict[str, dict[str, str]] = {}
         self._type_names: Set[str] | None = None
         self._made: dict[str, set[str]] = {}
+        self._more: dict[str, list[Mapping[str, Sequence]]] = {}
         self._declared: dict[tuple[str, str], set[str]] = {}
         self._made_kinds: dict[str, set[str]] = {}
         #: Counts what was entered besides the files' own facts: what names lead to holds for one count.
@@ -72,7 +74,10 @@ class Index:
         if path not in self._facts:
             facts = self._facts[path] = self.store.cpp_facts(path)
             if facts is not None and self.scope_name is not None:
-                self._facts[path] = self._renamed(path, facts)
+                facts = self._renamed(path, facts)
+            for more in self._more.pop(path, ()):
+                facts = _joined(facts, more)
+            self._facts[path] = facts
         return self._facts[path]
 
     def _renamed(self, path: str, facts: CppFacts) -> CppFacts:
@@ -121,6 +126,14 @@ class Index:
         if kind in self._kind_names:
             self._kind_names[kind].add(name)
 
+    def _add(self, path: str, more: Mapping[str, Sequence]) -> None:
+        """Join entries to a file's facts: at once, or when these are first read."""
+        self.changes += 1
+        if path in self._facts:
+            self._facts[path] = _joined(self._facts[path], more)
+        else:
+            self._more.setdefault(path, []).append(more)
+
     def add_declarations(
         self,
         path: str,
@@ -130,17 +143,7 @@ class Index:
         variables: Sequence[Variable] = (),
     ) -> None:
         """Enter what else the file's own facts do not show."""
-        facts = self.facts(path)
-        if facts is None:
-            return
-        self.changes += 1
-        self._facts[path] = replace(
-            facts,
-            classes=(*facts.classes, *classes),
-            enums=(*facts.enums, *enums),
-            aliases=(*facts.aliases, *aliases),
-            variables=(*facts.variables, *variables),
-        )
+        self._add(path, {"classes": classes, "enums": enums, "aliases": aliases, "variables": variables})
         names = [("class", made.name) for made in classes]
         names += [("enum", enum.name) for enum in enums]
         names += [("enumerator", member) for enum in enums for member, _ in enum.members]
@@ -182,11 +185,7 @@ class Index:
 
     def add_functions(self, path: str, functions: Sequence[Function]) -> None:
         """Enter functions that the file's own facts do not show, such as those whose head a macro makes."""
-        facts = self.facts(path)
-        if facts is None:
-            return
-        self.changes += 1
-        self._facts[path] = replace(facts, functions=(*facts.functions, *functions))
+        self._add(path, {"functions": functions})
         for function in functions:
             kind = "kernel" if "global" in function.flags else "function"
             self._add_name(kind, function.name)
@@ -238,8 +237,10 @@ class Index:
         beside = posixpath.normpath(posixpath.join(posixpath.dirname(includer), target))
         if beside in self.paths:
             return beside
-        listed = [posixpath.normpath(posixpath.join(folder, target)) for folder in self._include_dirs]
-        listed = [candidate for candidate in listed if candidate in self.paths]
+        listed = self._listed.get(target)
+        if listed is None:
+            meant = [posixpath.normpath(posixpath.join(folder, target)) for folder in self._include_dirs]
+            listed = self._listed[target] = [candidate for candidate in meant if candidate in self.paths]
         if listed:
             # Targets of one tree list folders of their own: that of the includer's target is the nearest, as a rule.
             return max(listed, key=lambda p: len(posixpath.commonpath([p, includer])))
@@ -282,6 +283,13 @@ class Index:
                         stack.append(found)
             self._closures[path] = frozenset(seen)
         return self._closures[path]
+
+
+def _joined(facts: CppFacts | None, more: Mapping[str, Sequence]) -> CppFacts | None:
+    """A file's facts with further entries."""
+    if facts is None:
+        return None
+    return replace(facts, **{name: (*getattr(facts, name), *entries) for name, entries in more.items()})
 
 
 def _holds_macro(template: str | None, macros: Set[str]) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from opwalker.expand.routines import RoutineReader
+from opwalker.expand.workbench import Workbench
 from opwalker.model.check import Settings
 from opwalker.model.patterns import Pattern, PatternHit, PatternQuestion, PatternSearch
 from opwalker.model.statements import Routine
@@ -66,7 +67,7 @@ def everything(session, patterns: Sequence[Pattern]) -> tuple[PatternHit, ...]:
         take(routine.file, matcher.routine(routine), lambda _, routine=routine: tree.ops_of(routine))
     uses = _Uses(tree)
     for path in sorted(session.workbench.index.paths):
-        take(path, _declared(session, matcher, path), lambda one, path=path: uses.ops(one.names, path))
+        take(path, _declared(session.workbench, matcher, path), lambda one, path=path: uses.ops(one.names, path))
     if matcher.reads_python:
         for path in tree.files("python"):
             take(path, matcher.python(session.text(path)), lambda _: ())
@@ -74,11 +75,11 @@ def everything(session, patterns: Sequence[Pattern]) -> tuple[PatternHit, ...]:
     return tuple(sorted(hits.values(), key=lambda hit: (order[hit.id], hit.file, hit.line)))
 
 
-def _declared(session, matcher: Matcher, path: str) -> list[Found]:
-    facts = session.workbench.index.facts(path)
+def _declared(bench: Workbench, matcher: Matcher, path: str) -> list[Found]:
+    facts = bench.index.facts(path)
     if facts is None:
         return []
-    return matcher.declared(facts, session.workbench.files.view(path).blanked.code)
+    return matcher.declared(facts, bench.files.view(path).blanked.code)
 
 
 class _Uses:
@@ -132,9 +133,8 @@ def written(text: str, macros: dict[str, frozenset[str]]) -> set[str]:
     return names
 
 
-def of_walk(session, walk: Walk) -> tuple[PatternRef, ...]:
+def of_walk(session, bench: Workbench, walk: Walk) -> tuple[PatternRef, ...]:
     """The patterns in the functions that a walk passes, and of the macros and structures that they use."""
-    bench = session.workbench
     unit = bench.unit()
     reader = RoutineReader(bench.files, unit.macros, unit.device_macros)
     matcher = Matcher(session.kept("pattern pages", tuple[Pattern, ...], _own_patterns, state="of this program"))
@@ -149,7 +149,7 @@ def of_walk(session, walk: Walk) -> tuple[PatternRef, ...]:
                 for one in matcher.routine(routine):
                     out[PatternRef(one.id, file, one.line)] = None
     for file, line in definitions:
-        for one in _declared(session, matcher, file):
+        for one in _declared(bench, matcher, file):
             if one.line <= line <= one.end_line:
                 out[PatternRef(one.id, file, one.line)] = None
     return tuple(sorted(out, key=lambda ref: (ref.id, ref.file, ref.line)))

@@ -5,7 +5,7 @@ In: an op and the bindings behind it. Out: ``Walk``. Nothing is dropped: what co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -49,6 +49,7 @@ from opwalker.views.ops import build_for, hosts_of, shown_condition, without_bod
 from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
 from opwalker.views.python_dims import with_dims
+from opwalker.views.registered import Followed, Outcome, Registered, hosts_of_registered, question, registered
 from opwalker.views.shapes import NO_WRAPPER
 from opwalker.views.sync import WalkSync
 from opwalker.views.unreachable import Judge, unreachable
@@ -83,64 +84,84 @@ class WalkView:
     def native(self, op: Op, wrapper: Mapping[str, ShapeSource] = NO_WRAPPER, build: str | None = None) -> NativeSide:
         """What C++ registers for an op, followed. ``wrapper`` is what its wrappers say of its arguments' shapes."""
         bindings = [b for b in self._workbench.bindings().bindings if b.role == "impl" and b.name == op.name]
-        gaps: dict[Gap, None] = {}
-        implementations: list[Implementation] = []
-        owned = Ownership()
         absent: str | None = None
-        self.sync = WalkSync(self._workbench)
+        read: list[tuple[dict, Registered | Gap]] = []
         for binding in bindings:
             builds = self._workbench.builds_at(binding.path, binding.condition)
             if build is not None and builds is not None and build not in builds:
                 absent = absent or self._workbench.absent(binding.path)
-                continue
-            for implementation, found, held in self._implementations(op, binding, wrapper):
-                implementations.append(implementation)
-                gaps.update(dict.fromkeys(found))
-                owned = joined_ownership(owned, held)
-        return NativeSide(tuple(dict.fromkeys(implementations)), tuple(gaps), owned, absent, *self.sync.found())
+            else:
+                read.append(self._registered(op, binding, builds))
+        names = tuple(a.name for a in op.arguments)
+        them = tuple(one for _, one in read if isinstance(one, Registered))
 
-    def _implementations(
-        self, op: Op, binding: Binding, wrapper: Mapping[str, ShapeSource]
-    ) -> list[tuple[Implementation, list[Gap], Ownership]]:
+        def follow(workbench: Workbench) -> Followed:
+            return WalkView(workbench, self._source, self._kernels, self._hosts)._follow(them, names, wrapper, self)
+
+        whole = self._kernels and self._hosts
+        ask = self._workbench.apart if whole else self._workbench.together
+        followed = ask(question(them, names, wrapper), Followed, follow)
+        outcomes = iter(followed.outcomes)
+        gaps: dict[Gap, None] = {}
+        implementations: list[Implementation] = []
+        owned = Ownership()
+        for common, one in read:
+            if isinstance(one, Gap):
+                implementations.append(Implementation(certainty="proved", host=None, **common))
+                gaps[one] = None
+                continue
+            for one in next(outcomes):
+                implementations.append(replace(one.implementation, **common))
+                gaps.update(dict.fromkeys(one.gaps))
+                owned = joined_ownership(owned, one.ownership)
+        found = tuple(dict.fromkeys(implementations))
+        return NativeSide(found, tuple(gaps), owned, absent, followed.synchronisation, followed.flags)
+
+    def _registered(self, op: Op, binding: Binding, builds: tuple[str, ...] | None) -> tuple[dict, Registered | Gap]:
+        """What stands at a registration, and what there is to follow from it; or why nothing is."""
         workbench = self._workbench
-        unit = workbench.unit(build_for(workbench, binding))
         place = Span(binding.path, binding.line, binding.line)
         common = {
             "key": binding.key,
-            "builds": workbench.builds_at(binding.path, binding.condition),
+            "builds": builds,
             "condition": shown_condition(binding.condition),
             "registered_at": place,
         }
-        absent = workbench.absent(binding.path) if common["builds"] == () else None
+        absent = workbench.absent(binding.path) if builds == () else None
         if absent is not None:
-            return [
-                (
-                    Implementation(certainty="proved", host=None, **common),
-                    [Gap("not-built", place, absent)],
-                    Ownership(),
-                )
-            ]
+            return common, Gap("not-built", place, absent)
         function = binding.function
         if function is None:
-            reason = f"the function bound to {binding.name} is not named in the source"
-            return [
-                (
-                    Implementation(certainty="proved", host=None, **common),
-                    [Gap("no-function", place, reason)],
-                    Ownership(),
-                )
-            ]
+            return common, Gap("no-function", place, f"the function bound to {binding.name} is not named in the source")
+        named = build_for(workbench, binding)
         if function.lambda_span is not None:
-            return [self._lambda(unit, binding, common)]
+            return common, registered(binding, named)
         hosts = hosts_of(workbench, binding, len(op.arguments) if op.schema else None)
         if not hosts:
-            reason = without_body(workbench, binding)
-            return [
-                (Implementation(certainty="proved", host=None, **common), [Gap("no-body", place, reason)], Ownership())
-            ]
-        names = tuple(a.name for a in op.arguments)
-        certainty = "proved" if len(hosts) == 1 else "possible"
-        return [self.implementation(unit, host, names, certainty, common, wrapper, binding) for host in hosts]
+            return common, Gap("no-body", place, without_body(workbench, binding))
+        return common, registered(binding, named, hosts)
+
+    def _follow(
+        self,
+        them: Sequence[Registered],
+        names: tuple[str, ...],
+        wrapper: Mapping[str, ShapeSource],
+        asking: WalkView,
+    ) -> Followed:
+        """Registrations followed to their ends, each by itself but for where their threads wait."""
+        outcomes: list[tuple[Outcome, ...]] = []
+        for one in them:
+            unit = self._workbench.unit(one.build)
+            common = {"key": one.binding.key}
+            if one.is_lambda:
+                found = [self._lambda(unit, one.binding, common)]
+            else:
+                hosts = hosts_of_registered(self._workbench, one)
+                certainty = "proved" if len(hosts) == 1 else "possible"
+                found = [self.implementation(unit, h, names, certainty, common, wrapper, one.binding) for h in hosts]
+            outcomes.append(tuple(Outcome(made, tuple(gaps), held) for made, gaps, held in found))
+        asking.entered |= self.entered
+        return Followed(tuple(outcomes), *self.sync.found())
 
     def implementation(
         self,
