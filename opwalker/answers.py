@@ -45,6 +45,11 @@ class Options(Struct, frozen=True):
     cache: Path | None = None
 
 
+def digest(value: object) -> str:
+    """A digest of a value that can be encoded: equal digests, equal values."""
+    return hashlib.blake2b(msgspec.msgpack.encode(value), digest_size=16).hexdigest()
+
+
 @functools.lru_cache(maxsize=1)
 def _program() -> str:
     """A digest of this program's own files: answers of other code are not used again."""
@@ -151,7 +156,7 @@ class Answers:
         whole = hashlib.blake2b(digest_size=16)
         states: dict[str, str] = {}
         for one in self.made:
-            states[one.path] = hashlib.blake2b(msgspec.msgpack.encode(one), digest_size=16).hexdigest()
+            states[one.path] = digest(one)
             whole.update(repr((one.path, *one.names())).encode("utf-8", "surrogateescape"))
         return {**states, "": whole.hexdigest()}
 

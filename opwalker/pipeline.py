@@ -6,7 +6,6 @@ how an answer looks.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -105,24 +104,10 @@ def walk(options: Options, name: str, *, clang: bool = False, progress: Progress
 
 def _kept_walk(session: Session, name: str) -> Walk:
     """A walk, made once for a source, and the reference kernel that has the same contract."""
+    from opwalker.views.passed import with_patterns
     from opwalker.views.reference import with_reference
 
-    return with_reference(session.kept(f"walk:{name}", Walk, lambda: _with_patterns(session, _walk(session, name))))
-
-
-def _with_patterns(session: Session, found: Walk) -> Walk:
-    """A walk with the patterns that it passes: kept for as long as no file of C++ changes, nor the walk itself."""
-    from opwalker.model.walk import PatternRef
-
-    def passed(bench) -> tuple[PatternRef, ...]:
-        from opwalker.views.patterns import of_walk
-
-        return of_walk(session, bench, found)
-
-    # Where the functions are registered has no say in what they hold.
-    ways = tuple(replace(one, registered_at=None, condition=None) for one in found.implementations)
-    way = hashlib.blake2b(msgspec.msgpack.encode((ways, found.flags)), digest_size=12).hexdigest()
-    return replace(found, patterns=session.apart(f"patterns of:{way}", tuple[PatternRef, ...], passed))
+    return with_reference(session.kept(f"walk:{name}", Walk, lambda: with_patterns(session, _walk(session, name))))
 
 
 def _with_clang(session: Session, found: Walk) -> Walk:
