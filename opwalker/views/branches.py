@@ -18,6 +18,7 @@ from opwalker.model.body import Block, LocalFact
 from opwalker.notation.check_words import in_words
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 from opwalker.notation.regex import Regex
+from opwalker.views.implied import implied
 
 _ELSE_IF = Regex(r"else\s+if\b")
 _ONCE = Regex(r"do\b.*\bwhile\s*\(\s*(?:0|false)\s*\)\s*;?", re.DOTALL)
@@ -284,17 +285,20 @@ def differs(body: Body, held: LocalFact) -> bool:
 
 
 def needed(guards: Sequence[Guard]) -> list[Guard]:
-    """The guards without those that another one says more exactly: ``n != 1`` beside ``n == 2``."""
+    """The guards without those that others say more exactly: ``n != 1`` beside ``n == 2``, ``n > 0`` beside
+    ``n > 8``."""
     equal: dict[str, set[str]] = {}
     for guard in guards:
         tests = terms(guard.condition, "||")
         if len(subjects := {_subject(test) for test in tests}) == 1 and "" not in subjects:
             equal.setdefault(subjects.pop(), set()).update(print_expression(test.parts[1]) for test in tests)
-    return [
+    kept = [
         guard
         for guard in guards
         if guard.condition.kind != "raw" and not all(_is_said(test, equal) for test in terms(guard.condition, "&&"))
     ]
+    gone = implied([guard.condition for guard in kept]) if len(kept) > 1 else set()
+    return [guard for number, guard in enumerate(kept) if number not in gone]
 
 
 def _is_said(test: Expr, equal: dict[str, set[str]]) -> bool:

@@ -16,13 +16,15 @@ from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, negated, print_expression
 from opwalker.views.branches import any_of
 from opwalker.views.checks import checks_of
-from opwalker.views.returns import Returns
+from opwalker.views.returns import Returns, all_of
 from opwalker.views.way import Way
 
 #: Callers on callers that are looked at.
 _DEEP = 6
 #: Ways into a function that are told apart.
 _WAYS = 3
+_LONG = 200
+_DEFINITION = " is the one that is called"
 
 
 class Entered:
@@ -68,7 +70,7 @@ class Entered:
             and len(f.parameters) == len(function.parameters)
         ]  # fmt: skip
         # A specialisation beside its template: which one a call means, its template arguments decide.
-        chosen = (f"the definition of {function.name} at :{function.line} is the one that is called",)
+        chosen = (f"the definition of {function.name} at :{function.line}{_DEFINITION}",)
         for caller, body in self._bodies(path, function):
             places = list(_uses(body, function.name))
             if None in places:
@@ -111,10 +113,11 @@ def _one_of(rest: list[tuple[str, ...]], tests: dict[str, Expr], demanded: set[s
             return ()
         if " || " not in merged and (len({_subject(tests[word]) for word in single}) == 1 or len(ways) <= _WAYS):
             return (merged,)
-    if len(ways) > _WAYS:
-        return ()
-    texts = [f"({' and '.join(way)})" if len(way) > 1 or " or " in way[0] else way[0] for way in ways]
-    return (" or ".join(texts),)
+    texts = [f"({all_of(way)})" if len(way) > 1 or re.search(" or | and ", way[0]) else way[0] for way in ways]
+    whole = " or ".join(texts)
+    if len(ways) > _WAYS or len(whole) > _LONG or any(_DEFINITION in word for way in ways for word in way):
+        return (f"one of {len(ways)} branches leads to it",)
+    return (whole,)
 
 
 def _subject(test: Expr) -> str:

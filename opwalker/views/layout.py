@@ -19,7 +19,7 @@ from opwalker.notation.cpp_expression import negated, parse_expression, print_ex
 from opwalker.notation.tensor_expression import asked, stride_of, whole
 from opwalker.views.branches import Guard, needed
 from opwalker.views.checks import demands_of
-from opwalker.views.returns import Returns
+from opwalker.views.returns import Returns, all_of
 from opwalker.views.values import Values
 
 _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data packed_accessor32 packed_accessor64 accessor".split())
@@ -158,12 +158,12 @@ def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
     lines: list[int] = []
     made = [u for u in uses if u.what == "made"]
     if made:
-        when = f" where {' and '.join(made[0].under)}" if made[0].under else ""
+        when = f" where {all_of(made[0].under)}" if made[0].under else ""
         parts.append(f"made contiguous{when}")
         lines.append(made[0].line)
     conditional = next((u for u in uses if u.what == "contiguous"), None)
     if conditional is not None:
-        parts.append(f"must be contiguous where {' and '.join(conditional.under)}")
+        parts.append(f"must be contiguous where {all_of(conditional.under)}")
         lines.append(conditional.line)
     helpers = [u for u in uses if u.what == "helper"]
     if helpers:
@@ -174,7 +174,7 @@ def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
         if use.what == "stride":
             checked.setdefault(use.under, []).append(use)
     for under, found in checked.items():
-        where = f" where {' and '.join(under)}" if under else ""
+        where = f" where {all_of(under)}" if under else ""
         parts.append(f"{_places(list(dict.fromkeys(u.dimension for u in found)))} must have stride 1{where}")
         lines.append(found[0].line)
     read = [u for u in uses if u.what == "read"]
@@ -197,7 +197,7 @@ def _by_way(read: Sequence[LayoutUse]) -> list[str]:
             given.setdefault(use.under, []).append(use)
     if len(given) < 2:
         return [_strides(read)]
-    return [_strides(uses) + (f" where {' and '.join(under)}" if under else "") for under, uses in given.items()]
+    return [_strides(uses) + (f" where {all_of(under)}" if under else "") for under, uses in given.items()]
 
 
 def _strides(read: Sequence[LayoutUse]) -> str:

@@ -158,6 +158,11 @@ class Returns(Branches):
         return found
 
 
+def all_of(texts: Sequence[str]) -> str:
+    """Conditions in words that all hold, as one; one that is a choice itself gets brackets."""
+    return " and ".join(f"({text})" if " or " in text and len(texts) > 1 else text for text in texts)
+
+
 def words_of(guards: Sequence[Guard]) -> tuple[str, ...]:
     """What guards say, in words, each once."""
     return tuple(dict.fromkeys(said(guard.condition) for guard in needed(guards)))

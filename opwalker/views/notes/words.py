@@ -31,14 +31,16 @@ _OWN = frozenset(
 _ARTICLES = frozenset(("a", "on", "at", "by", "in", "of"))
 #: Words of conditions: what ``notation/check_words.py`` writes around names of the source.
 _WORDS = _OWN | frozenset(
-    "also anything be both but contiguous counted CPU defined device differs different dimension dimensions"
-    " called definition gives divisible does else element elements empty equal equally equals even exactly false fewer"
-    " first fits floating greater GPU have it its kind many neither never none nor not null odd otherwise part point"
-    " power positive second shape shapes side size sizes strided there true types undefined up Float Half"
-    " BFloat16 Double Int Long Short Byte Char Bool UInt16 UInt32 UInt64 Float8 memory number rest"
-    " when where while with".split()
+    "aligned also anything be BFloat16 Bool both branches but Byte bytes called Char contiguous counted CPU"
+    " defined definition device different differs dimension dimensions divisible does Double element elements else"
+    " empty equal equally equals even exactly false fewer first fits Float Float8 floating gives GPU greater Half"
+    " have Int it its kind leads Long many memory neither never none nor not null number odd otherwise part point"
+    " positive power rest second shape shapes Short side size sizes strided there true types UInt16 UInt32 UInt64"
+    " undefined up when where while with".split()
 )
 _CAST = rf"(?:static|reinterpret|const)_cast<[^<>]*>{_CALL}(?:(?:\.|->)\w+{_CALL})*"
+_CONVERTED = rf"\((?:float|double|int|bool|long|size_t|u?int\d+_t)\){_WORD}(?:{_CALL})?"
+_TEMPLATE = rf"!?{_WORD}<(?:[^<>]|<[^<>]*>)*>(?:::\w+|{_CALL})*"
 _PIECE = Regex(r"`([^`]*)`|\*\*([^*]+)\*\*")
 
 
@@ -76,12 +78,13 @@ def marked(text: str, names: Iterable[str | None] = ()) -> Text:
 def _pattern(taken: frozenset[str]) -> re.Pattern[str]:
     """What is code in a sentence that uses some names."""
     own = "|".join(map(re.escape, sorted(taken - _OWN, key=lambda one: (-len(one), one))))
-    known = rf"!?(?<![\w.>:])(?:{own})(?![\w(:])(?:(?:\.|->)\w+{_CALL}|->\w+)*|" if own else ""
+    known = rf"!?(?<![\w.>:])(?:{own})(?![\w(:])(?:(?:\.|->)[A-Za-z_]\w*(?:{_CALL})?)*|" if own else ""
     # A name that is also a word of ours stands where none of ours could: ``dimension 1 of a is``.
     alone = [rf"(?<=\b(?:of|by|on) ){name}(?=,|\.|$| is | and | equals )" for name in sorted(taken & _ARTICLES)]
+    alone += [rf"(?<![\w`]){name}(?= (?:is|has|does|equals|differs|requires) )" for name in sorted(taken & _ARTICLES)]
     one = rf"(?:{known}{_NAME})"
     joined = rf"(?:\((?:[^()]|{_CALL})*\)\s[*/+%-]\s)?{one}(?:\s(?:\*|/|\+|%|<<|-)\s(?:{one}|\d+\b))*"
-    return re.compile("|".join([r"`[^`]*`", r'"[^"]*"', _CAST, *alone, joined]))
+    return re.compile("|".join([r"`[^`]*`", r'"[^"]*"', _CAST, _CONVERTED, _TEMPLATE, *alone, joined]))
 
 
 def condition(text: str, names: Iterable[str | None] = ()) -> Text:
@@ -118,8 +121,14 @@ def sentence(*parts: str | Text) -> Text:
 
 def both(conditions: Iterable[str]) -> str:
     """Conditions that all hold; one that is a choice itself gets brackets."""
-    texts = list(conditions)
+    texts = [_if_then(text) for text in conditions]
     return " and ".join(f"({text})" if " or " in text and len(texts) > 1 else text for text in texts)
+
+
+def _if_then(text: str) -> str:
+    """``where a is given, b is 1`` as a condition of its own."""
+    found = re.match(r"where (.*?), (.*)", text)
+    return f"(if {found[1]}, then {found[2]})" if found else text
 
 
 def some(texts: Sequence[str], limit: int = 8, last: str = "and") -> Text:
