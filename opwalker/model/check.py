@@ -142,9 +142,16 @@ class CheckedTree(Protocol):
     build: str
     settings: Settings
     #: Every function definition that the build reads, in path and line order.
-    routines: Sequence[Routine]
+    every_routine: Sequence[Routine]
     #: Every op, with schema, definitions, implementations, fakes and Python callers.
+    every_op: Sequence[Op]
+    #: Those to look at: all, or those that findings about a change can come from.
+    routines: Sequence[Routine]
     ops: Sequence[Op]
+    #: The files that were changed; None where all of the source is looked at.
+    changed: frozenset[str] | None
+    #: The files that access memory with an order (an atomic, a volatile, an instruction with one), or include one.
+    ordered: Sequence[str]
 
     def routine_at(self, file: str, line: int) -> Routine | None:
         """The routine whose name stands at a line (``Routine.line``)."""
@@ -163,6 +170,12 @@ class CheckedTree(Protocol):
 
     def kernels(self, routine: Routine, launch: LaunchText) -> Sequence[Routine]:
         """The kernels that a launch can start, as far as its text names them."""
+
+    def launches(self, name: str) -> Iterable[tuple[Routine, LaunchText]]:
+        """The launches of something by the last part of its name, each with the routine that it stands in."""
+
+    def routines_in(self, file: str) -> Sequence[Routine]:
+        """The routines of a file, in the order of their lines."""
 
     def callers(self, routine: Routine) -> Sequence[CallSite]:
         """The calls that can mean a routine."""

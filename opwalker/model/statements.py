@@ -7,6 +7,7 @@ its statements with it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct, field
@@ -51,6 +52,14 @@ class LaunchText(Struct, frozen=True):
     arguments: tuple[str, ...]
     line: int
     macro: MacroUse | None = None
+
+    @property
+    def simple(self) -> str:
+        """The kernel's name without qualifiers and template arguments."""
+        plain, before = self.kernel, ""
+        while plain != before:
+            plain, before = re.sub(r"<[^<>]*>", "", plain), plain
+        return plain.split("<", 1)[0].rsplit("::", 1)[-1].strip("&() ")
 
 
 class AssignText(Struct, frozen=True):

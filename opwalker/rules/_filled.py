@@ -61,7 +61,7 @@ def _opened(expr: Expr, values: Mapping[str, str]) -> Expr:
 
 def _launches(tree: CheckedTree, kernel: Routine) -> Iterator[Site]:
     name = re.compile(rf"\b{re.escape(kernel.name.rsplit('::', 1)[-1])}\b")
-    for routine in tree.routines:
+    for routine in tree.every_routine:
         if routine.on_device:
             continue
         for site in sites(routine):

@@ -6,7 +6,8 @@ through a pointer to a peer's structure (``peers[i]->…``) is another device's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -51,14 +52,33 @@ class Access(Struct, frozen=True):
     at: int
 
 
-def accesses(tree: CheckedTree) -> list[Access]:
-    """Every poll and store of a flag in device code (and of its host helpers)."""
-    out: list[Access] = []
-    for routine in tree.routines:
+@lru_cache(maxsize=1)
+def accesses(tree: CheckedTree) -> tuple[Access, ...]:
+    """Every poll and store of a flag in device code (and of its host helpers); none where no finding can come from the
+    routines to look at."""
+    return tuple(_all(tree, tree.every_routine)) if tree.changed is None or _at_stake(tree) else ()
+
+
+def _at_stake(tree: CheckedTree) -> bool:
+    """Whether the routines to look at have a flag: what is more than plain, or what others access that way. Nothing is
+    said of plain accesses alone."""
+    own = list(_all(tree, tree.routines))
+    if any(one.how != "plain" or one.peer for one in own):
+        return True
+    fields = {one.field for one in own}
+    if not fields:
+        return False
+    named = re.compile(rf"\b(?:{'|'.join(sorted(fields))})\b")
+    files = (file for file in tree.ordered if named.search(tree.text(file)))
+    others = (one for file in files for one in _all(tree, tree.routines_in(file)) if one.how != "plain" or one.peer)
+    return any(one.field in fields for one in others) or not fields.isdisjoint(volatile_fields(tree))
+
+
+def _all(tree: CheckedTree, routines: Iterable[Routine]) -> Iterator[Access]:
+    for routine in routines:
         if routine.on_device or "device" in routine.flags:
-            out += _of(tree, routine)
-            out += _in_assembly(tree, routine)
-    return out
+            yield from _of(tree, routine)
+            yield from _in_assembly(tree, routine)
 
 
 def fences(routine: Routine) -> list[tuple[int, str]]:
@@ -74,7 +94,7 @@ def volatile_fields(tree: CheckedTree) -> dict[str, tuple[str, int]]:
     pattern = re.compile(
         r"\bvolatile\s+(?:u?int(?:32|64)?_t|unsigned|int|FlagType|flag_t|uint)\s*\*?\s*(\w+)\s*(?:\[[^\]]*\])*\s*(?:\[[^\]]*\])*;"
     )
-    for file in tree.files("cuda", "cpp"):
+    for file in tree.files("cuda", "cpp") if tree.changed is None else tree.ordered:
         text = tree.text(file)
         if "volatile" not in text:
             continue

@@ -44,6 +44,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from opwalker.model.check import CheckedTree, Draft, Rule
 
@@ -64,8 +65,10 @@ _RUNTIME = re.compile(r"\b(?:cuda|hip|nccl|cublas)[A-Z]\w*\s*\(")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    used = _runtime_arguments(tree)
+    used = cache(lambda: _runtime_arguments(tree))
     for file in tree.files("cuda", "cpp"):
+        if tree.changed is not None and file not in tree.changed:
+            continue
         for macro in tree.macros(file):
             body = (macro.body or "").strip()
             if macro.parameters is None or not body:
@@ -77,7 +80,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 continue
             given = re.escape(macro.parameters[0])
             kept = re.match(_KEPT.format(given=given), body)
-            if kept and re.fullmatch(_UNUSED.format(name=kept[1]), body[kept.end() :]) and macro.name in used:
+            if kept and re.fullmatch(_UNUSED.format(name=kept[1]), body[kept.end() :]) and macro.name in used():
                 yield Draft(
                     file,
                     macro.line,
@@ -89,13 +92,13 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 continue
             only = re.fullmatch(rf"(?:do\b)?[({{\s]*{_VOID}[({{\s]*{given}[)}};\s]*(?:while\s*\(\s*0\s*\))?", body)
             # A name alone says little: what is handed to it must be a runtime call.
-            if only and macro.name in used:
+            if only and macro.name in used():
                 yield Draft(file, macro.line, f"{macro.name} drops the error of what it is given", symbol=macro.name)
 
 
 def _runtime_arguments(tree: CheckedTree) -> frozenset[str]:
     """Macros that are given a runtime call somewhere in the source."""
-    given = (one for routine in tree.routines for one in routine.walk() if _RUNTIME.search(one.text))
+    given = (one for routine in tree.every_routine for one in routine.walk() if _RUNTIME.search(one.text))
     return frozenset(one.text.partition("(")[0] if one.macro is None else one.macro.name for one in given)
 
 

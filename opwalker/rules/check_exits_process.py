@@ -40,20 +40,30 @@ PYBIND11_MODULE(kit, m) { m.def("grab", &grab); }
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine
 
-_ENDS = re.compile(r"(?:std::|::)?(?:exit|abort|_Exit|quick_exit|_exit|terminate)\Z")
+_CALLS = re.compile(r"(?:std::|::)?(?:exit|abort|_Exit|quick_exit|_exit|terminate)\Z")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    for routine in tree.routines:
+    found = list(_ends(tree, tree.routines))
+    if tree.changed is not None and found:
+        # What stands in a macro is told once, with the first of all its uses.
+        places = {(one.file, one.line) for one in found}
+        found = [one for one in _ends(tree, tree.every_routine) if (one.file, one.line) in places]
+    yield from found
+
+
+def _ends(tree: CheckedTree, routines: Iterable[Routine]) -> Iterator[Draft]:
+    for routine in routines:
         if routine.on_device:
             continue
         for one in routine.walk():
             for call in one.calls:
-                if call.receiver is not None or not _ENDS.match(call.name):
+                if call.receiver is not None or not _CALLS.match(call.name):
                     continue
                 ops = tree.ops_of(routine)
                 if not ops:

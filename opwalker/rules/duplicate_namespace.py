@@ -54,9 +54,12 @@ _BLOCK = re.compile(r"^[ \t]*(?:STABLE_)?TORCH_LIBRARY\s*\(\s*(\w+)\s*,", re.MUL
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
+    files = tree.files("cuda", "cpp")
+    if tree.changed is not None and not any("TORCH_LIBRARY" in tree.text(one) for one in tree.changed & {*files}):
+        return
     places: dict[str, list[tuple[str, int]]] = {}
-    live = {(one.file, one.line) for op in tree.ops for one in op.defs if _with_us(one.builds, tree.build)}
-    for file in tree.files("cuda", "cpp"):
+    live = {(one.file, one.line) for op in tree.every_op for one in op.defs if _with_us(one.builds, tree.build)}
+    for file in files:
         text = tree.text(file)
         if "TORCH_LIBRARY" not in text:
             continue

@@ -106,7 +106,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 
@@ -119,19 +119,16 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    dead: dict[str, tuple[str, int]] = {}
-    for file in tree.files("cuda", "cpp"):
-        text = tree.text(file)
-        if "EXPORT" not in text and ".def(" not in text.replace(" ", ""):
-            continue
-        for comment in _COMMENT.finditer(text):
-            for found in _EXPORT.finditer(comment.group()):
-                line = text.count("\n", 0, comment.start() + found.start()) + 1
-                dead.setdefault(found[1] or found[2], (file, line))
-    live = {op.name.rsplit(".", 1)[-1].rsplit("::", 1)[-1] for op in tree.ops if op.defs or op.impls}
+    callers = tree.files("python")
+    if tree.changed is not None and not _dead(tree, sorted(tree.changed.intersection(tree.files("cuda", "cpp")))):
+        callers = [file for file in callers if file in tree.changed]
+    if not callers:
+        return
+    dead = _dead(tree, tree.files("cuda", "cpp"))
+    live = {op.name.rsplit(".", 1)[-1].rsplit("::", 1)[-1] for op in tree.every_op if op.defs or op.impls}
     missing = {name: at for name, at in dead.items() if name not in live}
     exports = _exports(tree)
-    for file in tree.files("python"):
+    for file in callers:
         text = tree.text(file)
         if any(name in text for name in missing):
             yield from _uses(file, text, missing, live)
@@ -143,11 +140,25 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     yield Draft(file, node.lineno, said, (), name)
 
 
+def _dead(tree: CheckedTree, files: Iterable[str]) -> dict[str, tuple[str, int]]:
+    """The exports that stand in comments of some files, each with the first place."""
+    out: dict[str, tuple[str, int]] = {}
+    for file in files:
+        text = tree.text(file)
+        if "EXPORT" not in text and ".def(" not in text.replace(" ", ""):
+            continue
+        for comment in _COMMENT.finditer(text):
+            for found in _EXPORT.finditer(comment.group()):
+                line = text.count("\n", 0, comment.start() + found.start()) + 1
+                out.setdefault(found[1] or found[2], (file, line))
+    return out
+
+
 def _exports(tree: CheckedTree) -> dict[str, frozenset[str]]:
     """The built modules of pybind11 and nanobind by the last part of their names, with what each exports. A module of
     Python with that name may stand in its place: then nothing is said."""
     out: dict[str, set[str]] = {}
-    for op in tree.ops:
+    for op in tree.every_op:
         if op.kind in ("pybind11", "nanobind"):
             for module, name in itertools.pairwise(op.name.split(".")):
                 out.setdefault(module, set()).add(name)

@@ -103,8 +103,8 @@ from opwalker.rules._flags import Access, accesses, fences, volatile_fields
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    declared = volatile_fields(tree)
     every = accesses(tree)
+    declared = volatile_fields(tree) if every else {}
     found = [
         one
         for one in every

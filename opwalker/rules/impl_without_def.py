@@ -48,7 +48,7 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    defined = {op.name: op for op in tree.ops if op.defs}
+    defined = {op.name: op for op in tree.every_op if op.defs}
     spaces = {name.partition("::")[0] for name in defined}
     for op in tree.ops:
         space, colons, short = op.name.partition("::")

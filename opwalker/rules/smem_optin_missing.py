@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from opwalker.model.check import CheckedTree, Draft, Rule
 from opwalker.rules._launches import locals_of, sites
@@ -45,20 +46,25 @@ _SETS = re.compile(r"(?:cuda|hip|cu)FuncSetAttribute\Z|\w*(?:[sS]et\w*[sS]mem|[o
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    calls = (call for routine in tree.routines for one in routine.walk() for call in one.calls)
-    opted = " ".join(argument for call in calls if _SETS.match(call.simple) for argument in call.arguments)
+    opted = cache(lambda: _opted(tree))
     for routine in tree.routines:
         for site in sites(routine):
             bytes_ = number_of(site.shared or "", locals_of(site))
-            if bytes_ is None or bytes_ <= _LIMIT or re.search(rf"\b{re.escape(site.name)}\b", opted):
+            if bytes_ is None or bytes_ <= _LIMIT or re.search(rf"\b{re.escape(site.name)}\b", opted()):
                 continue
-            if opted and re.fullmatch(r"\w+", site.kernel) and not tree.functions(site.kernel):
+            if opted() and re.fullmatch(r"\w+", site.kernel) and not tree.functions(site.kernel):
                 continue  # a kernel in a variable: which one was opted in is not seen by name
             file, line = site.place(routine)
             said = (
                 f"{site.name} is given {bytes_} bytes of dynamic shared memory, and nothing opts in to more than 48 KiB"
             )
             yield Draft(file, line, said, symbol=site.name)
+
+
+def _opted(tree: CheckedTree) -> str:
+    """What calls that opt in are given, anywhere in the source."""
+    calls = (call for routine in tree.every_routine for one in routine.walk() for call in one.calls)
+    return " ".join(argument for call in calls if _SETS.match(call.simple) for argument in call.arguments)
 
 
 RULE = Rule("smem-optin-missing", "error", _run)

@@ -214,8 +214,9 @@ def _divides_above(tree: CheckedTree, routine: Routine, limit: str) -> bool:
 def _ways_in(tree: CheckedTree, routine: Routine) -> Iterator[tuple[Routine, Sequence[str], Point]]:
     """The launches of a kernel in the source, with the arguments."""
     simple = routine.name.rsplit("::", 1)[-1]
-    for caller in tree.routines:
-        if caller.on_device or not any(simple in launch.kernel for one in caller.walk() for launch in one.launches):
+    callers = {(caller.file, caller.line): caller for caller, _ in tree.launches(simple)}
+    for caller in callers.values():
+        if caller.on_device:
             continue
         for point in points(caller.statements):
             for launch in point.statement.launches:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from opwalker import resources
 from opwalker.errors import UsageError
 from opwalker.facts.workers import processors
-from opwalker.model.check import CheckOptions, CheckResult, Finding, Rule, Settings
+from opwalker.model.check import CheckOptions, CheckResult, Draft, Finding, Rule, Settings
 from opwalker.source.changes import Changes, changed_lines
 from opwalker.views.check.baseline import read_baseline, without, write_baseline
 from opwalker.views.check.excuses import UNUSED, judge
@@ -38,8 +39,9 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
     foreign = frozenset(path for files in others.values() for path in files)
     tree = tree_of(session, project.names, foreign)
     if changes is not None:
-        tree = tree.narrowed(changes.keys())
-    found = [one for one in run_rules(tree, selected, session.progress) if one.file not in foreign]
+        tree = tree.narrowed(changes)
+    touched = None if changes is None else partial(_touched, changes)
+    found = [one for one in run_rules(tree, selected, session.progress, touched) if one.file not in foreign]
     wanted = [one for one in found if _within(one.file, chosen.paths) and not project.ignores(one.rule, one.file)]
     hidden = {"settings": sum(_within(one.file, chosen.paths) for one in found) - len(wanted)}
     once = list(_once(wanted, lambda path: session.known[path][3]))
@@ -59,7 +61,7 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         left = without(stays, read_baseline(chosen.baseline))
         hidden["the baseline"], stays = len(stays) - len(left), left
     if changes is not None:
-        left = [one for one in stays if _changed(one, changes)]
+        left = [one for one in stays if _touched(changes, one)]
         hidden["no change there"], stays = len(stays) - len(left), left
     pages = {rule.id: page for rule, page in rules}
     return CheckResult(
@@ -83,9 +85,9 @@ one.
 """
 
 
-def _changed(one: Finding, changes: Changes) -> bool:
+def _touched(changes: Changes, one: Finding | Draft) -> bool:
     """Whether a finding, or a step of what it rests on, lies on a changed line."""
-    places = [(one.file, one.line, one.end_line), *((at.file, at.line, at.line) for at in one.related)]
+    places = [(one.file, one.line, one.end_line or one.line), *((at.file, at.line, at.line) for at in one.related)]
     return any(first <= end and line <= last for file, line, end in places for first, last in changes.get(file, ()))
 
 

@@ -1,14 +1,15 @@
 """Every function of a tree as statements, read in parallel and kept by what each file's reading depends on.
 
-In: a workbench, and a store of earlier answers. Out: routines in path and line order. A file is read anew when it, or
-anything it includes, has changed.
+In: a workbench, and a store of earlier answers. Out: routines by file, with an outline of each file that says what its
+functions call before they are decoded. A file is read anew when it, or anything it includes, has changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import multiprocessing
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +21,10 @@ from opwalker.model.statements import Routine
 from opwalker.views.check.reachable import reachable
 from opwalker.views.ops import shown_condition
 
+#: What gives an access to memory an order: an atomic, a volatile, a word in an instruction (``ld.acquire``).
+_ORDERED = re.compile(
+    r"atomic|memory_order|\bvolatile\b(?!\s*\()|\.(?:acquire|release|acq_rel|relaxed|volatile|sc|seq_cst|mmio)\b"
+)
 #: Below this many files to read, worker processes cost more than they save.
 FEW = 12
 
@@ -33,16 +38,56 @@ class Kept(Struct, frozen=True):
     about: str
 
 
-def read_routines(
-    workbench: Workbench, kept: Kept, jobs: int, without: Collection[str] = frozenset()
-) -> tuple[Routine, ...]:
+class Outline(Struct, frozen=True):
+    """What is known of a file's functions before they are decoded: the last parts of the names that they call and
+    launch, and whether they, or anything else in the file, access memory with an order."""
+
+    calls: frozenset[str]
+    launches: frozenset[str]
+    ordered: bool
+    routines: msgspec.Raw
+
+
+class Routines:
+    """The functions of a source by file, each file decoded when it is asked for."""
+
+    def __init__(self, outlines: Mapping[str, Outline]) -> None:
+        self._outlines = dict(sorted(outlines.items()))
+        self._decoded: dict[str, tuple[Routine, ...]] = {}
+
+    def of(self, path: str) -> tuple[Routine, ...]:
+        """The functions of a file."""
+        if path not in self._decoded:
+            outline = self._outlines.get(path)
+            found = msgspec.msgpack.decode(outline.routines, type=tuple[Routine, ...]) if outline is not None else ()
+            self._decoded[path] = found
+        return self._decoded[path]
+
+    def all(self) -> tuple[Routine, ...]:
+        """Every function, in path and line order."""
+        return tuple(routine for path in self._outlines for routine in self.of(path))
+
+    def calling(self, name: str) -> Iterator[str]:
+        """The files that call something of a name."""
+        return (path for path, outline in self._outlines.items() if name in outline.calls)
+
+    def launching(self, name: str) -> Iterator[str]:
+        """The files that launch something of a name."""
+        return (path for path, outline in self._outlines.items() if name in outline.launches)
+
+    def ordered(self) -> Iterator[str]:
+        """The files that access memory with an order."""
+        return (path for path, outline in self._outlines.items() if outline.ordered)
+
+
+def read_routines(workbench: Workbench, kept: Kept, jobs: int, without: Collection[str] = frozenset()) -> Routines:
     """The routines of every file that the build reads, those of some files left out."""
     index = workbench.index
-    out: dict[str, list[Routine]] = {}
+    out: dict[str, Outline] = {}
     missing: list[tuple[str, str]] = []
     for path in sorted(set(index.paths).difference(without)):
         # Files that include each other have one state between them.
-        key = f"routines|{kept.about}|{path}|{_state(workbench, path, kept.digest)}"
+        key = f"outlines|{kept.about}|{path}|{_state(workbench, path, kept.digest)}"
         blob = kept.find(key)
         found = _decoded(blob) if blob is not None else None
         if found is None:
@@ -51,8 +96,8 @@ def read_routines(
             out[path] = found
     for path, key, blob in _read(workbench, missing, jobs):
         kept.put(key, blob)
-        out[path] = _decoded(blob) or []
-    return tuple(routine for path in sorted(out) for routine in out[path])
+        out[path] = msgspec.msgpack.decode(blob, type=Outline)
+    return Routines(out)
 
 
 def _state(workbench: Workbench, path: str, digest: Callable[[str], str]) -> str:
@@ -63,9 +108,9 @@ def _state(workbench: Workbench, path: str, digest: Callable[[str], str]) -> str
     return state.hexdigest()
 
 
-def _decoded(blob: bytes) -> list[Routine] | None:
+def _decoded(blob: bytes) -> Outline | None:
     try:
-        return msgspec.msgpack.decode(blob, type=list[Routine])
+        return msgspec.msgpack.decode(blob, type=Outline)
     except msgspec.MsgspecError:
         return None
 
@@ -103,7 +148,17 @@ class _Reader:
                 continue
             condition = shown_condition(facts.conditions[function.condition])
             out.append(self._reader.read(path, function, path, condition))
-        return msgspec.msgpack.encode(reachable(out, self._index.store.text))
+        return msgspec.msgpack.encode(_outline(reachable(out, self._index.store.text), self._index.store.text(path)))
+
+
+def _outline(routines: Sequence[Routine], text: str) -> Outline:
+    statements = [one for routine in routines for one in routine.walk()]
+    return Outline(
+        frozenset(call.simple for one in statements for call in one.calls),
+        frozenset(launch.simple for one in statements for launch in one.launches),
+        any(_ORDERED.search(held) for held in (text, *(one.text for one in statements))),
+        msgspec.Raw(msgspec.msgpack.encode(routines)),
+    )
 
 
 _shared: Any = None

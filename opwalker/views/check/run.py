@@ -14,9 +14,10 @@ from opwalker.model.check import CheckedTree, Draft, Finding, Rule, RuleInfo
 
 
 def run_rules(
-    tree: CheckedTree, rules: Sequence[Rule], progress: Callable[[int, int | None, str], None] | None = None
-) -> tuple[Finding, ...]:
-    """All findings of ``rules``."""
+    tree: CheckedTree, rules: Sequence[Rule], progress: Callable[[int, int | None, str], None] | None = None,
+    told: Callable[[Draft], bool] | None = None,
+) -> tuple[Finding, ...]:  # fmt: skip
+    """All findings of ``rules``. Those that ``told`` is false of name no op: nobody will be told of them."""
     drafts: dict[tuple[str, str, int, str, str], tuple[Rule, Draft]] = {}
     for number, rule in enumerate(rules):
         if progress:
@@ -24,7 +25,7 @@ def run_rules(
         for draft in rule.run(tree):
             key = (draft.file, rule.id, draft.line, draft.symbol, draft.message)
             drafts.setdefault(key, (rule, draft))
-    return tuple(_findings(tree, drafts.values()))
+    return tuple(_findings(tree, drafts.values(), told))
 
 
 def findings_of(tree: CheckedTree, rule: Rule, drafts: Iterable[Draft]) -> tuple[Finding, ...]:
@@ -32,9 +33,11 @@ def findings_of(tree: CheckedTree, rule: Rule, drafts: Iterable[Draft]) -> tuple
     return tuple(_findings(tree, ((rule, draft) for draft in drafts)))
 
 
-def _findings(tree: CheckedTree, drafts: Iterable[tuple[Rule, Draft]]) -> Iterable[Finding]:
+def _findings(
+    tree: CheckedTree, drafts: Iterable[tuple[Rule, Draft]], told: Callable[[Draft], bool] | None = None
+) -> Iterable[Finding]:
     lines: dict[str, list[str]] = {}
-    seen: dict[str, int] = {}
+    seen: dict[tuple[str, int], int] = {}
     ordered = sorted(drafts, key=lambda pair: (pair[1].file, pair[1].line, pair[0].id, pair[1].symbol, pair[1].message))
     for rule, draft in ordered:
         if draft.file not in lines:
@@ -42,9 +45,13 @@ def _findings(tree: CheckedTree, drafts: Iterable[tuple[Rule, Draft]]) -> Iterab
         held = lines[draft.file]
         text = held[draft.line - 1] if 0 < draft.line <= len(held) else ""
         routine = tree.routine_around(draft.file, draft.line)
-        ops = tree.ops_of(routine) if routine is not None else ()
-        base = "\0".join((rule.id, draft.file, routine.name if routine else "", draft.symbol, " ".join(text.split())))
-        number = seen[base] = seen.get(base, -1) + 1
+        ops = tree.ops_of(routine) if routine is not None and (told is None or told(draft)) else ()
+        # In a macro, the message says whose finding it is. What else is found has no part in a fingerprint: it is the
+        # same when only a change is looked at.
+        around = (draft.message, 1) if routine is None else (routine.name, routine.line)
+        base = "\0".join((rule.id, draft.file, around[0], draft.symbol, " ".join(text.split())))
+        number = _alike(held, around[1], draft.line)
+        again = seen[base, draft.line] = seen.get((base, draft.line), -1) + 1
         yield Finding(
             rule=rule.id,
             severity=draft.severity or rule.severity,
@@ -55,8 +62,14 @@ def _findings(tree: CheckedTree, drafts: Iterable[tuple[Rule, Draft]]) -> Iterab
             column=_column(text, draft.symbol),
             op=draft.op or (ops[0] if ops else None),
             related=draft.related,
-            fingerprint=_digest(f"{base}\0{number}"),
+            fingerprint=_digest(f"{base}\0{number}" + f".{again}" * (again > 0)),
         )
+
+
+def _alike(lines: Sequence[str], first: int, line: int) -> int:
+    """How many lines of the same text stand above a line, from a first one on."""
+    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    return sum(other.strip() == text for other in lines[first - 1 : line - 1])
 
 
 def _digest(text: str) -> str:

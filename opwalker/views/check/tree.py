@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from opwalker.expand.resolve import Candidate, Context, strip_arguments
@@ -17,9 +17,12 @@ from opwalker.expand.workbench import Workbench
 from opwalker.facts.cpp_heads import parse_parameters
 from opwalker.model.check import CallSite, PythonFunction, Settings
 from opwalker.model.cpp import ClassDef, Function, MacroEvent
-from opwalker.model.statements import CallText, LaunchText, Routine
+from opwalker.model.statements import CallText, LaunchText, Routine, Statement
 from opwalker.model.walk import Op, SourceInfo
+from opwalker.source.changes import Changes
+from opwalker.views.check.focus import concerned, place_of, reached
 from opwalker.views.check.members import data_members
+from opwalker.views.check.routines import Routines
 from opwalker.views.check.shapes import OpShapes
 
 Place = tuple[str, int]
@@ -33,7 +36,7 @@ class Tree:
         workbench: Workbench,
         source: SourceInfo,
         ops: Sequence[Op],
-        routines: Sequence[Routine],
+        routines: Routines,
         settings: Settings,
         text: Callable[[str], str],
         languages: Callable[[str], str],
@@ -43,8 +46,10 @@ class Tree:
         self.source = source
         self.build = workbench.build
         self.settings = settings
-        self.routines = self._all = routines
-        self.ops = self._all_ops = ops
+        self.every_op = ops
+        self.changed: frozenset[str] | None = None
+        self._held = routines
+        self._concerned: tuple[Sequence[Routine], Sequence[Op]] | None = None
         self.text = text
         self.fakes = fakes
         self._shapes = shapes
@@ -54,56 +59,63 @@ class Tree:
         self._index = workbench.index
         self._resolver = workbench.unit().resolver
         self._languages = languages
-        self._at: dict[Place, Routine] = {(one.file, one.line): one for one in routines}
+        self._by_line: dict[str, dict[int, Routine]] = {}
+        self._sites: dict[str, dict[str, list[CallSite]]] = {}
+        self._starts: dict[str, dict[str, list[tuple[Routine, LaunchText]]]] = {}
         self._callers: dict[Place, list[CallSite]] = {}
         self._fields: dict[tuple[str, int], Sequence[tuple[str, str, int]]] = {}
         self._targets: dict[tuple[Place, str, str | None, int], tuple[Routine, ...]] = {}
+
+    @cached_property
+    def every_routine(self) -> Sequence[Routine]:
+        """Every function definition that the build reads."""
+        return self._held.all()
+
+    @property
+    def routines(self) -> Sequence[Routine]:
+        """The routines to look at."""
+        return self.every_routine if self._concerned is None else self._concerned[0]
+
+    @property
+    def ops(self) -> Sequence[Op]:
+        """The ops to look at."""
+        return self.every_op if self._concerned is None else self._concerned[1]
 
     @property
     def missing(self) -> str | None:
         """What could not be asked of this tree, and why, in one line."""
         return self._shapes.missing
 
-    def narrowed(self, files: Collection[str]) -> Tree:
-        """The same tree, with the routines and ops alone that some files can have a say in: those that stand in them,
-        and what these lead to. Everything else can still be asked for."""
-        pending = [one for one in self._all if one.file in files]
-        held: dict[Place, Routine] = {(one.file, one.line): one for one in pending}
-        while pending:
-            for following in self._following(pending.pop()):
-                key = (following.file, following.line)
-                if key not in held:
-                    held[key] = following
-                    pending.append(following)
+    def narrowed(self, changes: Changes) -> Tree:
+        """The same tree, with the routines and ops alone that findings about a change can come from. Everything else
+        can still be asked for."""
         made = copy.copy(self)
-        made.routines = [one for one in self._all if (one.file, one.line) in held]
-        made.ops = [op for op in self._all_ops if self._concerns(op, files, held)]
+        made._concerned = concerned(self, changes)
+        made.changed = frozenset(changes)
         return made
-
-    def _concerns(self, op: Op, files: Collection[str], held: Mapping[Place, Routine]) -> bool:
-        places = [*op.defs, *op.impls, *op.fake]
-        if any(one.file in files for one in places):
-            return True
-        return any((routine.file, routine.line) in held for _, routine in self.implementations(op))
 
     def routine_at(self, file: str, line: int) -> Routine | None:
         """The routine whose name stands at a line."""
-        return self._at.get((file, line))
+        if file not in self._by_line:
+            self._by_line[file] = {one.line: one for one in sorted(self._held.of(file), key=lambda r: r.line)}
+        return self._by_line[file].get(line)
 
     def routine_around(self, file: str, line: int) -> Routine | None:
         """The innermost routine around a line."""
-        found = self._by_file.get(file, ())
+        found = self.routines_in(file)
         for one in reversed(found[: bisect_right(found, line, key=lambda r: r.line)]):
             if one.line <= line <= one.end_line:
                 return one
         return None
 
+    def routines_in(self, file: str) -> Sequence[Routine]:
+        """The routines of a file, in the order of their lines."""
+        return sorted(self._held.of(file), key=lambda r: r.line)
+
     @cached_property
-    def _by_file(self) -> dict[str, list[Routine]]:
-        out: dict[str, list[Routine]] = {}
-        for one in self._all:
-            out.setdefault(one.file, []).append(one)
-        return {file: sorted(held, key=lambda r: r.line) for file, held in out.items()}
+    def ordered(self) -> Sequence[str]:
+        """The files that access memory with an order, or include one that does."""
+        return self.including(frozenset(self._held.ordered()))
 
     def implementations(self, op: Op) -> Sequence[tuple[str | None, Routine]]:
         """The host functions of an op that the build compiles."""
@@ -120,7 +132,7 @@ class Tree:
     def _entries(self) -> dict[Place, list[str]]:
         """Host functions by place, with the ops that they stand for."""
         out: dict[Place, list[str]] = {}
-        for op in self._all_ops:
+        for op in self.every_op:
             for _, routine in self.implementations(op):
                 out.setdefault((routine.file, routine.line), []).append(op.name)
         return out
@@ -134,18 +146,19 @@ class Tree:
         """The ops whose path enters each routine."""
         out: dict[Place, dict[str, None]] = {}
         for place, names in self._entries.items():
-            pending, seen = [self._at[place]], {place}
+            pending, seen = [one for one in (self.routine_at(*place),) if one is not None], {place}
             while pending:
                 one = pending.pop()
                 out.setdefault((one.file, one.line), {}).update(dict.fromkeys(names))
-                for following in self._following(one):
+                for following in self.following(one):
                     key = (following.file, following.line)
                     if key not in seen:
                         seen.add(key)
                         pending.append(following)
         return out
 
-    def _following(self, routine: Routine) -> Iterable[Routine]:
+    def following(self, routine: Routine) -> Iterable[Routine]:
+        """What a routine calls or launches."""
         for statement in routine.walk():
             for call in statement.calls:
                 yield from self.targets(routine, call)
@@ -154,7 +167,9 @@ class Tree:
 
     def ops_of(self, routine: Routine) -> Sequence[str]:
         """The ops whose path enters a routine, by name."""
-        return sorted(self._ways.get((routine.file, routine.line), ()))
+        if self._concerned is None:
+            return sorted(self._ways.get(place_of(routine), ()))
+        return sorted({name for place in reached([routine], self.leading) for name in self._entries.get(place, ())})
 
     def targets(self, routine: Routine, call: CallText) -> Sequence[Routine]:
         """What a call can mean in this source."""
@@ -176,16 +191,16 @@ class Tree:
             candidates = self._resolver.function(call.name, context, count).candidates
             if not candidates and routine.classes:
                 candidates = self._resolver.method(call.simple, routine.scope[-1], context, count).candidates
-        yield from self._held(candidates)
+        yield from self._routines_of(candidates)
 
     def kernels(self, routine: Routine, launch: LaunchText) -> Sequence[Routine]:
         """The kernels that a launch names."""
         found = self._resolver.function(strip_arguments(launch.kernel), self._context(routine), None, True).candidates
-        return tuple(self._held(found))
+        return tuple(self._routines_of(found))
 
-    def _held(self, candidates: Iterable[Candidate]) -> Iterable[Routine]:
+    def _routines_of(self, candidates: Iterable[Candidate]) -> Iterable[Routine]:
         for one in candidates:
-            routine = self._at.get((one.path, one.function.line))
+            routine = self.routine_at(one.path, one.function.line)
             if routine is not None:
                 yield routine
 
@@ -213,25 +228,61 @@ class Tree:
                         return _bare(kind)
         return None
 
-    @cached_property
-    def _calls(self) -> dict[str, list[CallSite]]:
-        """Every call, by the last part of its name: what it can mean is asked when somebody wants to know."""
-        out: dict[str, list[CallSite]] = {}
-        for routine in self._all:
-            for statement in routine.walk():
-                for call in statement.calls:
-                    out.setdefault(call.simple, []).append(CallSite(routine, call))
-        return out
+    def _calls(self, name: str) -> Iterator[CallSite]:
+        """The calls of something by the last part of its name: what each can mean is asked when somebody wants to
+        know."""
+        for file in self._held.calling(name):
+            if file not in self._sites:
+                sites = self._sites[file] = {}
+                for routine, statement in self._statements(file):
+                    for call in statement.calls:
+                        sites.setdefault(call.simple, []).append(CallSite(routine, call))
+            yield from self._sites[file].get(name, ())
+
+    def launches(self, name: str) -> Iterator[tuple[Routine, LaunchText]]:
+        """The launches of something by the last part of its name, each with the routine that it stands in."""
+        for file in self._held.launching(name):
+            if file not in self._starts:
+                starts = self._starts[file] = {}
+                for routine, statement in self._statements(file):
+                    for launch in statement.launches:
+                        starts.setdefault(launch.simple, []).append((routine, launch))
+            yield from self._starts[file].get(name, ())
+
+    def _statements(self, file: str) -> Iterator[tuple[Routine, Statement]]:
+        return ((routine, statement) for routine in self._held.of(file) for statement in routine.walk())
+
+    def leading(self, routine: Routine) -> Iterable[Routine]:
+        """What calls or launches a routine."""
+        yield from (site.caller for site in self.callers(routine))
+        for caller, launch in self.launches(_simple(routine)):
+            if routine in self.kernels(caller, launch):
+                yield caller
+
+    def naming(self, routine: Routine) -> Iterable[Routine]:
+        """What calls or launches something of a routine's name, be it this one or not."""
+        yield from (site.caller for site in self._calls(_simple(routine)))
+        yield from (caller for caller, _ in self.launches(_simple(routine)))
+
+    @property
+    def compiled(self) -> Collection[str]:
+        """The files of C++ and CUDA that the build reads."""
+        return self._index.paths
+
+    def including(self, files: Collection[str]) -> Sequence[str]:
+        """The files that read any of some files, these among them."""
+        if not files:
+            return ()
+        return [path for path in sorted(self._index.paths) if not self._index.closure(path).isdisjoint(files)]
 
     def callers(self, routine: Routine) -> Sequence[CallSite]:
         """The calls that can mean a routine."""
         place = (routine.file, routine.line)
         found = self._callers.get(place)
         if found is None:
-            named = self._calls.get(routine.name.rsplit("::", 1)[-1], ())
             found = self._callers[place] = [
                 site
-                for site in named
+                for site in self._calls(_simple(routine))
                 if any((one.file, one.line) == place for one in self.targets(site.caller, site.call))
             ]
         return found
@@ -290,6 +341,10 @@ class Tree:
             name = name.replace(bare, target)
             bare = _bare(target)
             seen.add(bare)
+
+
+def _simple(routine: Routine) -> str:
+    return routine.name.rsplit("::", 1)[-1]
 
 
 def parameters_of(text: str) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,101 @@
+"""What of a source the findings about a change can come from: the functions and ops that rules have to look at.
+
+In: a tree, and the lines that were changed. Out: routines and ops. A finding belongs to a change when it, or a step
+that it rests on, lies on a changed line. So a function counts that holds such a line, whatever it leads to, and
+whatever leads to it: steps go both ways. A changed line outside of all functions (a macro, a class, a declaration)
+concerns every function of the files that read it. What a function is compared with is looked for in the whole source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from opwalker.model.ops import Op
+from opwalker.model.statements import Routine
+from opwalker.source.changes import Changes
+
+if TYPE_CHECKING:
+    from opwalker.views.check.tree import Place, Tree
+
+#: How far below its first line a definition in a binding or a Python function may still be changed.
+_LONGEST = 60
+#: How far above a function its comment may begin.
+_ABOVE = 40
+_BLANK = re.compile(r"\s*\Z")
+_COMMENT = re.compile(r"\s*(?://|/\*|\*)")
+
+
+def concerned(tree: Tree, changes: Changes) -> tuple[list[Routine], list[Op]]:
+    """The routines and the ops that a finding about a change can come from, in the tree's order."""
+    changed = list(_changed(tree, changes))
+    above = [*changed, *(caller for one in changed for caller in tree.naming(one))]
+    held = reached(changed, tree.following) | reached(above, tree.leading)
+    files = sorted({file for file, _ in held})
+    routines = [one for file in files for one in tree.routines_in(file) if place_of(one) in held]
+    return routines, [op for op in tree.every_op if _names(op, changes) or _enters(tree, op, held)]
+
+
+def place_of(routine: Routine) -> Place:
+    """What a routine is known by."""
+    return routine.file, routine.line
+
+
+def reached(start: Iterable[Routine], steps: Callable[[Routine], Iterable[Routine]]) -> dict[Place, Routine]:
+    """What routines lead to by some steps, themselves among it."""
+    out = {place_of(one): one for one in start}
+    pending = list(out.values())
+    while pending:
+        for one in steps(pending.pop()):
+            if place_of(one) not in out:
+                out[place_of(one)] = one
+                pending.append(one)
+    return out
+
+
+def _changed(tree: Tree, changes: Changes) -> Iterator[Routine]:
+    """The routines that hold a changed line, and those that read one which stands in none."""
+    wide = []
+    for file, ranges in changes.items():
+        inside = tree.routines_in(file)
+        for one in inside:
+            if any(first <= one.end_line and one.line <= last for first, last in ranges):
+                yield one
+        if file in tree.compiled:
+            below, loose = _outside(tree.text(file).splitlines(), inside, ranges)
+            yield from below
+            if loose:
+                wide.append(file)
+    for file in tree.including(wide):
+        yield from tree.routines_in(file)
+
+
+def _outside(
+    lines: Sequence[str], inside: Sequence[Routine], ranges: Iterable[tuple[int, int]]
+) -> tuple[list[Routine], bool]:
+    """Of the changed lines in no routine: the routines that their comments stand above, and whether there is more."""
+    covered = {at for one in inside for at in range(one.line, one.end_line + 1)}
+    below, more = [], False
+    for first, last in ranges:
+        for at in range(first, min(last, len(lines)) + 1):
+            if at in covered or _BLANK.match(lines[at - 1]):
+                continue
+            following = next((one for one in inside if at < one.line <= at + _ABOVE), None)
+            if following is None or not _COMMENT.match(lines[at - 1]):
+                return below, True
+            below.append(following)
+    return below, more
+
+
+def _names(op: Op, changes: Changes) -> bool:
+    """Whether what names an op is changed: a definition, a registration, a fake, a caller in Python."""
+    return any(
+        first <= one.line + _LONGEST and one.line <= last
+        for one in (*op.defs, *op.impls, *op.fake, *op.python)
+        for first, last in changes.get(one.file, ())
+    )
+
+
+def _enters(tree: Tree, op: Op, held: Mapping[Place, Routine]) -> bool:
+    return any(place_of(routine) in held for _, routine in tree.implementations(op))
