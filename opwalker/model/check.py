@@ -6,6 +6,7 @@ A rule imports nothing but ``model`` and ``notation``: it reads a ``CheckedTree`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -170,6 +171,9 @@ class CheckedTree(Protocol):
 
     def kernels(self, routine: Routine, launch: LaunchText) -> Sequence[Routine]:
         """The kernels that a launch can start, as far as its text names them."""
+
+    def calling(self, name: re.Pattern[str]) -> Iterable[Routine]:
+        """The routines of the files in which something is called whose name begins like that."""
 
     def launches(self, name: str) -> Iterable[tuple[Routine, LaunchText]]:
         """The launches of something by the last part of its name, each with the routine that it stands in."""

@@ -66,8 +66,6 @@ def _at_stake(tree: CheckedTree) -> bool:
     if any(one.how != "plain" or one.peer for one in own):
         return True
     fields = {one.field for one in own}
-    if not fields:
-        return False
     named = re.compile(rf"\b(?:{'|'.join(sorted(fields))})\b")
     files = (file for file in tree.ordered if named.search(tree.text(file)))
     others = (one for file in files for one in _all(tree, tree.routines_in(file)) if one.how != "plain" or one.peer)
@@ -94,7 +92,7 @@ def volatile_fields(tree: CheckedTree) -> dict[str, tuple[str, int]]:
     pattern = re.compile(
         r"\bvolatile\s+(?:u?int(?:32|64)?_t|unsigned|int|FlagType|flag_t|uint)\s*\*?\s*(\w+)\s*(?:\[[^\]]*\])*\s*(?:\[[^\]]*\])*;"
     )
-    for file in tree.files("cuda", "cpp") if tree.changed is None else tree.ordered:
+    for file in tree.ordered:
         text = tree.text(file)
         if "volatile" not in text:
             continue

@@ -69,8 +69,10 @@ _SIDES = re.compile(r"(?<![a-z])(?:fwd|bwd|forward|backward|fw|bw|grad|out|inpla
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
+    if not any(_MACRO.match(call.name) for routine in tree.routines for one in routine.walk() for call in one.calls):
+        return
     found: dict[str, list[tuple[Routine, CallText, frozenset[str]]]] = {}
-    for routine in tree.routines:
+    for routine in tree.calling(_MACRO):
         if routine.on_device:
             continue
         for one in routine.walk():

@@ -16,14 +16,16 @@ import sys
 import tempfile
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
 from opwalker import pipeline, rules
 from opwalker.asking import asked
-from opwalker.model.check import CheckedTree, Rule
+from opwalker.model.check import CheckedTree, Finding, Rule
+from opwalker.source.changes import Changes
 from opwalker.views.check.check import tree_of
+from opwalker.views.check.focus import touched
 from opwalker.views.check.run import run_rules
 from opwalker.views.check.settings import read_settings
 from tests.rules.pages import Example, example, more_examples, sections, write_files
@@ -153,13 +155,40 @@ def _unnoticed(
 ) -> list[Mutant]:
     def judge(session) -> list[Mutant]:
         tree = tree_of(session, read_settings(session.root.path).names)
-        wrong = shown.differences(run_rules(tree, [rule]))
+        found = run_rules(tree, [rule])
+        wrong = shown.differences(found)
         if wrong:
             raise WrongExampleError(f"{rule.id} is wrong on example {root.name}: {'; '.join(wrong)}")
-        return [one for one in alive if not _noticed(turned(one[2]), tree, shown)]
+        left = [one for one in alive if not _noticed(turned(one[2]), tree, shown)]
+        if not left:
+            return []
+        tree = tree_of(session, read_settings(session.root.path).names)  # one of which nothing has been asked yet
+        seen = [(change, of_change(tree, rule, change)) for change in each_line(shown.files)]
+        return [one for one in left if not any(_noticed_in(turned(one[2]), tree, *asked) for asked in seen)]
 
     options = pipeline.Options(source=str(root), cache=cache, jobs=1)
     return asked(options, None, None, judge)
+
+
+def each_line(files: Mapping[str, str]) -> Iterator[Changes]:
+    """For each line of some files, a change of it alone."""
+    for file, text in sorted(files.items()):
+        yield from ({file: ((line, line),)} for line in range(1, text.count("\n") + 1))
+
+
+def of_change(tree: CheckedTree, rule: Rule, change: Changes) -> tuple[list[Finding], bool]:
+    """What a rule finds on changed lines when only what a change can reach is looked at, and whether it has looked at
+    every function for that."""
+    narrowed = tree.narrowed(change)
+    found = run_rules(narrowed, [rule], told=partial(touched, change))
+    return [one for one in found if touched(change, one)], "every_routine" in vars(narrowed)
+
+
+def _noticed_in(rule: Rule | None, tree: CheckedTree, change: Changes, right: tuple[list[Finding], bool]) -> bool:
+    try:
+        return rule is None or of_change(tree, rule, change) != right
+    except Exception:
+        return True
 
 
 def _noticed(rule: Rule | None, tree: CheckedTree, shown: Example) -> bool:

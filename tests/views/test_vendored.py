@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opwalker.views.check.vendored import vendored
+from opwalker.views.check.vendored import left_out, vendored
 
 OWN = "csrc/kernels.cu"
 
@@ -45,3 +45,16 @@ def test_a_whole_library_is_other_code_with_its_examples() -> None:
 )
 def test_what_a_project_calls_its_own_and_what_is_asked_for(own, asked, left) -> None:
     assert vendored(["vendor/ours/a.cu", "vendor/lib/b.cu", OWN], own, asked) == left
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ({"vendor": ("a.h",)}, "(1 file in vendor)"),
+        ({"a": ("1",), "b": ("1", "2", "3"), "c": ("1", "2")}, "(6 files in b, c, a)"),
+        ({"a": ("1",), "b": ("1",), "c": ("1",), "d": ("1",), "e": ("1", "2")}, "(6 files in e, a, b and 2 more)"),
+    ],
+)
+def test_what_is_left_out_is_said_in_one_line(others: dict[str, tuple[str, ...]], said: str) -> None:
+    assert left_out({}) == ()
+    assert left_out(others) == (f"other projects' code is not checked {said}; name a folder as a path to check it",)

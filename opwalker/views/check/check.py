@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from opwalker import resources
 from opwalker.errors import UsageError
 from opwalker.facts.workers import processors
-from opwalker.model.check import CheckOptions, CheckResult, Draft, Finding, Rule, Settings
-from opwalker.source.changes import Changes, changed_lines
+from opwalker.model.check import CheckOptions, CheckResult, Finding, Rule, Settings
+from opwalker.source.changes import changed_lines
 from opwalker.views.check.baseline import read_baseline, without, write_baseline
 from opwalker.views.check.excuses import UNUSED, judge
 from opwalker.views.check.fakes import Fakes
+from opwalker.views.check.focus import touched
 from opwalker.views.check.routines import Kept, read_routines
 from opwalker.views.check.run import findings_of, rule_info, run_rules
 from opwalker.views.check.settings import ProjectSettings, known_only, read_settings
 from opwalker.views.check.shapes import OpShapes
 from opwalker.views.check.tree import Tree
-from opwalker.views.check.vendored import vendored
+from opwalker.views.check.vendored import left_out, vendored
 
 
 def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOptions) -> CheckResult:
@@ -40,8 +41,8 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
     tree = tree_of(session, project.names, foreign)
     if changes is not None:
         tree = tree.narrowed(changes)
-    touched = None if changes is None else partial(_touched, changes)
-    found = [one for one in run_rules(tree, selected, session.progress, touched) if one.file not in foreign]
+    told = None if changes is None else partial(touched, changes)
+    found = [one for one in run_rules(tree, selected, session.progress, told) if one.file not in foreign]
     wanted = [one for one in found if _within(one.file, chosen.paths) and not project.ignores(one.rule, one.file)]
     hidden = {"settings": sum(_within(one.file, chosen.paths) for one in found) - len(wanted)}
     once = list(_once(wanted, lambda path: session.known[path][3]))
@@ -61,7 +62,7 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         left = without(stays, read_baseline(chosen.baseline))
         hidden["the baseline"], stays = len(stays) - len(left), left
     if changes is not None:
-        left = [one for one in stays if _touched(changes, one)]
+        left = [one for one in stays if touched(changes, one)]
         hidden["no change there"], stays = len(stays) - len(left), left
     pages = {rule.id: page for rule, page in rules}
     return CheckResult(
@@ -70,7 +71,7 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         counts=dict(sorted(Counter(one.rule for one in stays).items())),
         hidden={reason: number for reason, number in hidden.items() if number},
         rules=(*(rule_info(rule, pages[rule.id]) for rule in selected), rule_info(_EXCUSES, _EXCUSES_PAGE)),
-        notes=(*((tree.missing,) if tree.missing else ()), *_said(others)),
+        notes=(*((tree.missing,) if tree.missing else ()), *left_out(others)),
     )
 
 
@@ -85,25 +86,12 @@ one.
 """
 
 
-def _touched(changes: Changes, one: Finding | Draft) -> bool:
-    """Whether a finding, or a step of what it rests on, lies on a changed line."""
-    places = [(one.file, one.line, one.end_line or one.line), *((at.file, at.line, at.line) for at in one.related)]
-    return any(first <= end and line <= last for file, line, end in places for first, last in changes.get(file, ()))
-
-
 def _once(found: Sequence[Finding], digest: Callable[[str], str]) -> Iterator[Finding]:
     """Findings in a file that a source holds twice are told of the first."""
     first: dict[tuple, str] = {}
     for one in found:
         if first.setdefault((digest(one.file), one.rule, one.line, one.column), one.file) == one.file:
             yield one
-
-
-def _said(others: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """What is not checked because it is somebody else's."""
-    for folder, files in sorted(others.items()):
-        many = f"{len(files)} file{'s' if len(files) != 1 else ''}"
-        yield f"{folder} holds another project's code, which is not checked ({many}); name it as a path to check it"
 
 
 def tree_of(session, settings: Settings, without: Collection[str] = frozenset()) -> Tree:

@@ -9,9 +9,10 @@ concerns every function of the files that read it. What a function is compared w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from opwalker.model.check import Draft, Finding
 from opwalker.model.ops import Op
 from opwalker.model.statements import Routine
 from opwalker.source.changes import Changes
@@ -29,12 +30,23 @@ _COMMENT = re.compile(r"\s*(?://|/\*|\*)")
 
 def concerned(tree: Tree, changes: Changes) -> tuple[list[Routine], list[Op]]:
     """The routines and the ops that a finding about a change can come from, in the tree's order."""
-    changed = list(_changed(tree, changes))
+    changed, loose = _changed(tree, changes)
     above = [*changed, *(caller for one in changed for caller in tree.naming(one))]
     held = reached(changed, tree.following) | reached(above, tree.leading)
     files = sorted({file for file, _ in held})
     routines = [one for file in files for one in tree.routines_in(file) if place_of(one) in held]
-    return routines, [op for op in tree.every_op if _names(op, changes) or _enters(tree, op, held)]
+    ops = [
+        op
+        for op in tree.every_op
+        if _names(op, changes) or _enters(tree, op, held) or (loose and _declares(tree, op, loose))
+    ]
+    return routines, ops
+
+
+def touched(changes: Changes, one: Finding | Draft) -> bool:
+    """Whether a finding, or a step of what it rests on, lies on a changed line."""
+    places = [(one.file, one.line, one.end_line or one.line), *((at.file, at.line, at.line) for at in one.related)]
+    return any(first <= end and line <= last for file, line, end in places for first, last in changes.get(file, ()))
 
 
 def place_of(routine: Routine) -> Place:
@@ -54,21 +66,20 @@ def reached(start: Iterable[Routine], steps: Callable[[Routine], Iterable[Routin
     return out
 
 
-def _changed(tree: Tree, changes: Changes) -> Iterator[Routine]:
-    """The routines that hold a changed line, and those that read one which stands in none."""
-    wide = []
+def _changed(tree: Tree, changes: Changes) -> tuple[list[Routine], Changes]:
+    """The routines that hold a changed line, and those that read one which stands in none; and the changes of the files
+    that have such a line."""
+    out: list[Routine] = []
+    wide: Changes = {}
     for file, ranges in changes.items():
         inside = tree.routines_in(file)
-        for one in inside:
-            if any(first <= one.end_line and one.line <= last for first, last in ranges):
-                yield one
+        out += [one for one in inside if any(first <= one.end_line and one.line <= last for first, last in ranges)]
         if file in tree.compiled:
             below, loose = _outside(tree.text(file).splitlines(), inside, ranges)
-            yield from below
+            out += below
             if loose:
-                wide.append(file)
-    for file in tree.including(wide):
-        yield from tree.routines_in(file)
+                wide[file] = ranges
+    return [*out, *(one for file in tree.including(wide) for one in tree.routines_in(file))], wide
 
 
 def _outside(
@@ -94,6 +105,17 @@ def _names(op: Op, changes: Changes) -> bool:
         first <= one.line + _LONGEST and one.line <= last
         for one in (*op.defs, *op.impls, *op.fake, *op.python)
         for first, last in changes.get(one.file, ())
+    )
+
+
+def _declares(tree: Tree, op: Op, changes: Changes) -> bool:
+    """Whether a changed line may declare what an op is bound to."""
+    names = {one.function.rsplit("::", 1)[-1] for one in op.impls if one.function}
+    return any(
+        first <= one.line + _LONGEST and one.line <= last
+        for name in names
+        for file, one in tree.functions(name)
+        for first, last in changes.get(file, ())
     )
 
 

@@ -25,6 +25,7 @@ from opwalker.views.ops import shown_condition
 _ORDERED = re.compile(
     r"atomic|memory_order|\bvolatile\b(?!\s*\()|\.(?:acquire|release|acq_rel|relaxed|volatile|sc|seq_cst|mmio)\b"
 )
+_WORD = re.compile(r"[A-Za-z_]\w*")
 #: Below this many files to read, worker processes cost more than they save.
 FEW = 12
 
@@ -40,10 +41,12 @@ class Kept(Struct, frozen=True):
 
 class Outline(Struct, frozen=True):
     """What is known of a file's functions before they are decoded: the last parts of the names that they call and
-    launch, and whether they, or anything else in the file, access memory with an order."""
+    launch, the names in the types of their variables, and whether they, or anything else in the file, access memory
+    with an order."""
 
     calls: frozenset[str]
     launches: frozenset[str]
+    types: frozenset[str]
     ordered: bool
     routines: msgspec.Raw
 
@@ -70,6 +73,14 @@ class Routines:
     def calling(self, name: str) -> Iterator[str]:
         """The files that call something of a name."""
         return (path for path, outline in self._outlines.items() if name in outline.calls)
+
+    def matching(self, name: re.Pattern[str]) -> Iterator[str]:
+        """The files that call something whose name begins like that."""
+        return (path for path, outline in self._outlines.items() if any(map(name.match, outline.calls)))
+
+    def declaring(self, name: str) -> Iterator[str]:
+        """The files that declare a local variable whose type has a name in it."""
+        return (path for path, outline in self._outlines.items() if name in outline.types)
 
     def launching(self, name: str) -> Iterator[str]:
         """The files that launch something of a name."""
@@ -156,6 +167,7 @@ def _outline(routines: Sequence[Routine], text: str) -> Outline:
     return Outline(
         frozenset(call.simple for one in statements for call in one.calls),
         frozenset(launch.simple for one in statements for launch in one.launches),
+        frozenset(word for one in statements for made in one.declares for word in _WORD.findall(made.type)),
         any(_ORDERED.search(held) for held in (text, *(one.text for one in statements))),
         msgspec.Raw(msgspec.msgpack.encode(routines)),
     )

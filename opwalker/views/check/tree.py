@@ -228,6 +228,10 @@ class Tree:
                         return _bare(kind)
         return None
 
+    def calling(self, name: re.Pattern[str]) -> Iterator[Routine]:
+        """The routines of the files in which something is called whose name begins like that."""
+        return (routine for file in self._held.matching(name) for routine in self._held.of(file))
+
     def _calls(self, name: str) -> Iterator[CallSite]:
         """The calls of something by the last part of its name: what each can mean is asked when somebody wants to
         know."""
@@ -260,9 +264,15 @@ class Tree:
                 yield caller
 
     def naming(self, routine: Routine) -> Iterable[Routine]:
-        """What calls or launches something of a routine's name, be it this one or not."""
+        """What calls or launches something of a routine's name, be it this one or not, or makes an object of it."""
         yield from (site.caller for site in self._calls(_simple(routine)))
         yield from (caller for caller, _ in self.launches(_simple(routine)))
+        name = _simple(routine).removeprefix("~")
+        made = re.compile(rf"\b{re.escape(name)}\b")
+        for file in self._held.declaring(name):
+            for maker, statement in self._statements(file):
+                if any(made.search(declared.type) for declared in statement.declares):
+                    yield maker
 
     @property
     def compiled(self) -> Collection[str]:

@@ -7,13 +7,15 @@ well-known library's with its ``include`` folder. A folder that a path was asked
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from opwalker.notation.regex import Regex
 
 _FOLDER = Regex(
     r"(?i)(?:third[-_]?party|3rd[-_]?party|external|extern|vendor|vendored|submodules|_deps|node_modules)\Z"
 )
+#: The most folders that a note names.
+_NAMED = 3
 #: Libraries that kernel repositories carry a whole copy of.
 _LIBRARIES = frozenset(
     "cutlass composable_kernel cccl cub thrust libcudacxx googletest pybind11 nanobind fmt spdlog dlpack json eigen"
@@ -32,6 +34,17 @@ def vendored(paths: Iterable[str], own: Sequence[str], asked: Sequence[str]) -> 
             continue
         out.setdefault(folder, []).append(path)
     return {folder: tuple(files) for folder, files in out.items()}
+
+
+def left_out(others: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """A note on what is not checked because it is somebody else's, the folders with the most files named."""
+    if not others:
+        return ()
+    number = sum(map(len, others.values()))
+    largest = sorted(others, key=lambda folder: (-len(others[folder]), folder))
+    more = f" and {len(largest) - _NAMED} more" if len(largest) > _NAMED else ""
+    files = f"{number} file{'s' if number != 1 else ''} in {', '.join(largest[:_NAMED])}{more}"
+    return (f"other projects' code is not checked ({files}); name a folder as a path to check it",)
 
 
 def _folders(path: str) -> list[str]:
