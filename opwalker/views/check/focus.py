@@ -8,13 +8,13 @@ concerns every function of the files that read it. What a function is compared w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opwalker.model.check import Draft, Finding
 from opwalker.model.ops import Op
 from opwalker.model.statements import Routine
+from opwalker.notation.regex import Regex
 from opwalker.source.changes import Changes
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _LONGEST = 60
 #: How far above a function its comment may begin.
 _ABOVE = 40
-_BLANK = re.compile(r"\s*\Z")
-_COMMENT = re.compile(r"\s*(?://|/\*|\*)")
+_BLANK = Regex(r"\s*\Z")
+_COMMENT = Regex(r"\s*(?://|/\*|\*)")
 
 
 def concerned(tree: Tree, changes: Changes) -> tuple[list[Routine], list[Op]]:

@@ -18,14 +18,15 @@ from msgspec import Struct
 from opwalker.expand.routines import RoutineReader
 from opwalker.expand.workbench import Workbench
 from opwalker.model.statements import Routine
+from opwalker.notation.regex import Regex
 from opwalker.views.check.reachable import reachable
 from opwalker.views.ops import shown_condition
 
 #: What gives an access to memory an order: an atomic, a volatile, a word in an instruction (``ld.acquire``).
-_ORDERED = re.compile(
+_ORDERED = Regex(
     r"atomic|memory_order|\bvolatile\b(?!\s*\()|\.(?:acquire|release|acq_rel|relaxed|volatile|sc|seq_cst|mmio)\b"
 )
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = Regex(r"[A-Za-z_]\w*")
 #: Below this many files to read, worker processes cost more than they save.
 FEW = 12
 
