@@ -38,12 +38,13 @@ class NotesFolder:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _cannot(folder, error) from error
+        self._own("index.md")
 
     def add(self, note: Note) -> None:
         """Write the page and figures of one note."""
         stem = self._stem(note.name)
         page = f"{stem}.md"
-        keep = kept_blocks(self._read(page), page)
+        keep = kept_blocks(self._own(page), page)
         if any(not is_empty(block) for blocks in keep.values() for block in blocks):
             self._kept.append(page)
         if not any(keep.values()):
@@ -59,6 +60,8 @@ class NotesFolder:
     def finish(self, source: SourceInfo) -> NotesWritten:
         """Write the table of contents of every page that was added."""
         name = f"{source.name} {source.version or (source.revision or '')[:12]}".strip()
+        if not self._entries:
+            raise InputError(f"no op is registered in {name}: there is nothing to write", "see 'opwalker ops'")
         entries = sorted(self._entries, key=lambda entry: entry.name)
         self._write("index.md", index_markdown(name, entries))
         return NotesWritten(
@@ -81,6 +84,17 @@ class NotesFolder:
     def _figure_name(stem: str, figure: Figure, taken: set[str]) -> str:
         name = f"{stem}.{_safe(figure.name)}.svg"
         return name if name not in taken else f"{stem}.{_safe(figure.name)}-{len(taken)}.svg"
+
+    def _own(self, name: str) -> str:
+        """A page that an earlier run made, empty where there is none. InputError for one without our marks: somebody
+        else wrote it."""
+        text = self._read(name)
+        if text.strip() and BEGIN not in text and END not in text:
+            raise InputError(
+                f"{self._folder / name} is no page of opwalker's, and is not written over",
+                "move it away, or choose another -o DIR",
+            )
+        return text
 
     def _read(self, name: str) -> str:
         try:

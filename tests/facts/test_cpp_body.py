@@ -165,8 +165,11 @@ BLOCKS = [
     ),
     ("if constexpr (a) { f(); }", ["if constexpr"], [("if constexpr", "a", None)]),
     ("switch (x) { case 1: f(); break; }", ["case", "switch"], [("switch", "x", None), ("case", "1", "switch")]),
-    ("switch (x) { case 1: static_assert(true, \"\"); f(); break; case 2: ; }", ["case", "switch"],
-     [("switch", "x", None), ("case", "1", "switch"), ("case", "2", "switch")]),
+    (
+        'switch (x) { case 1: static_assert(true, ""); f(); break; case 2: ; }',
+        ["case", "switch"],
+        [("switch", "x", None), ("case", "1", "switch"), ("case", "2", "switch")],
+    ),
     ("switch (x) { default: f(); }", ["case", "switch"], [("switch", "x", None), ("case", None, "switch")]),
     ("for (int i = 0; i < 3; i++) { f(); }", ["loop"], [("loop", None, None)]),
     ("while (k) f();", ["loop"], [("loop", None, None)]),

@@ -199,6 +199,24 @@ def test_a_broken_mark_stops_before_anything_is_lost(tmp_path: Path, page: str, 
     assert path.read_text() == page
 
 
+def test_a_page_of_somebody_elses_is_not_written_over(tmp_path: Path) -> None:
+    index, page = tmp_path / "index.md", tmp_path / "kit.scale.md"
+    index.write_text("# My own list\n")
+    with pytest.raises(InputError, match="index.md is no page of opwalker's"):
+        NotesFolder(tmp_path, None)
+    index.unlink()
+    page.write_text("# My own page\n")
+    with pytest.raises(InputError, match="kit.scale.md is no page of opwalker's"):
+        NotesFolder(tmp_path, None).add(PAGE)
+    assert page.read_text() == "# My own page\n"
+
+
+def test_where_there_is_no_op_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no op is registered in"):
+        NotesFolder(tmp_path, None).finish(SOURCE)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_marks_in_a_fence_are_text() -> None:
     assert kept_blocks(f"## A\n```\n{BEGIN}\n```\n", "a.md") == {}
 

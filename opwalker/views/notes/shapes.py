@@ -43,9 +43,7 @@ _FREE = "neither contiguity nor a stride is asked for"
 
 
 #: Types of lists of numbers: what is documented of one are its members.
-_LIST = Regex(
-    r"ArrayRef\b|(?:vector|array|List|span)\s*<\s*(?:const\s+)?(?:u?int\w*|long|size_t|double|float|bool)"
-)
+_LIST = Regex(r"ArrayRef\b|(?:vector|array|List|span)\s*<\s*(?:const\s+)?(?:u?int\w*|long|size_t|double|float|bool)")
 #: Conditions under which checks demand something of one tensor's shape that are told.
 _CASES = 4
 
