@@ -202,11 +202,11 @@ def test_a_broken_mark_stops_before_anything_is_lost(tmp_path: Path, page: str, 
 def test_a_page_of_somebody_elses_is_not_written_over(tmp_path: Path) -> None:
     index, page = tmp_path / "index.md", tmp_path / "kit.scale.md"
     index.write_text("# My own list\n")
-    with pytest.raises(InputError, match="index.md is no page of opwalker's"):
+    with pytest.raises(InputError, match=r"index\.md is no page of opwalker's"):
         NotesFolder(tmp_path, None)
     index.unlink()
     page.write_text("# My own page\n")
-    with pytest.raises(InputError, match="kit.scale.md is no page of opwalker's"):
+    with pytest.raises(InputError, match=r"kit\.scale\.md is no page of opwalker's"):
         NotesFolder(tmp_path, None).add(PAGE)
     assert page.read_text() == "# My own page\n"
 
