@@ -52,6 +52,8 @@ class Body:
         self.holders: dict[tuple[str, int], LocalFact | LambdaFact | None] = {}
         self.origins: dict[tuple[int, int, str, str], Origin] = {}
         self._scopes: dict[str, list[Span2]] = {}
+        self._locals_at: dict[tuple[str, int], list[LocalFact]] = {}
+        self._assigns_at: dict[tuple[str, int], list[AssignFact]] = {}
         #: Tells bodies apart for as long as a tree is read.
         self.key: tuple = (path, root, id(self))
         self._block_starts = [block.start for block in facts.blocks]
@@ -143,6 +145,12 @@ class Body:
         held = self.locals.get(name, [])
         if len(held) < 2:
             return held
+        found = self._locals_at.get((name, offset))
+        if found is None:
+            found = self._locals_at[name, offset] = self._innermost(name, offset, held)
+        return found
+
+    def _innermost(self, name: str, offset: int, held: list[LocalFact]) -> list[LocalFact]:
         scopes = self._scopes.get(name)
         if scopes is None:
             scopes = self._scopes[name] = [self._scope_of(f) for f in held]
@@ -158,6 +166,12 @@ class Body:
 
     def assigns_at(self, name: str, offset: int) -> list[AssignFact]:
         """The assignments to a name, or to parts of it, that are to the variable that it means at an offset."""
+        found = self._assigns_at.get((name, offset))
+        if found is None:
+            found = self._assigns_at[name, offset] = self._assigned(name, offset)
+        return found
+
+    def _assigned(self, name: str, offset: int) -> list[AssignFact]:
         scopes = {self._scope_of(f) for f in self.locals_at(name, offset)}
         begins = re.compile(rf"{re.escape(name)}\b")
         return [
