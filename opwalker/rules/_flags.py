@@ -66,6 +66,8 @@ def _at_stake(tree: CheckedTree) -> bool:
     if any(one.how != "plain" or one.peer for one in own):
         return True
     fields = {one.field for one in own}
+    if not fields:
+        return False
     named = re.compile(rf"\b(?:{'|'.join(sorted(fields))})\b")
     files = (file for file in tree.ordered if named.search(tree.text(file)))
     others = (one for file in files for one in _all(tree, tree.routines_in(file)) if one.how != "plain" or one.peer)

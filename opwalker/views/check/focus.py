@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 #: How far below its first line a definition in a binding or a Python function may still be changed.
 _LONGEST = 60
-#: How far above a function its comment may begin.
+#: How far above a declaration its comment may begin, and how long the head of a function is before its name.
 _ABOVE = 40
+_HEAD = 8
+#: What a comment says that excuses a finding on the next line.
+_EXCUSE = "opwalker:"
 _BLANK = Regex(r"\s*\Z")
 _COMMENT = Regex(r"\s*(?://|/\*|\*)")
 
@@ -68,35 +71,44 @@ def reached(start: Iterable[Routine], steps: Callable[[Routine], Iterable[Routin
 
 def _changed(tree: Tree, changes: Changes) -> tuple[list[Routine], Changes]:
     """The routines that hold a changed line, and those that read one which stands in none; and the changes of the files
-    that have such a line."""
+    that have such a line, or a comment there."""
     out: list[Routine] = []
     wide: Changes = {}
+    loose: Changes = {}
     for file, ranges in changes.items():
         inside = tree.routines_in(file)
         out += [one for one in inside if any(first <= one.end_line and one.line <= last for first, last in ranges)]
         if file in tree.compiled:
-            below, loose = _outside(tree.text(file).splitlines(), inside, ranges)
+            below, code, comment = _outside(tree.text(file).splitlines(), inside, ranges)
             out += below
-            if loose:
-                wide[file] = ranges
-    return [*out, *(one for file in tree.including(wide) for one in tree.routines_in(file))], wide
+            wide |= {file: ranges} if code else {}
+            loose |= {file: ranges} if code or comment else {}
+    return [*out, *(one for file in tree.including(wide) for one in tree.routines_in(file))], loose
 
 
 def _outside(
     lines: Sequence[str], inside: Sequence[Routine], ranges: Iterable[tuple[int, int]]
-) -> tuple[list[Routine], bool]:
-    """Of the changed lines in no routine: the routines that their comments stand above, and whether there is more."""
+) -> tuple[list[Routine], bool, bool]:
+    """Of the changed lines in no routine: the routines that their comments stand above, whether there is any code (an
+    excuse is no less), and whether there is a comment that stands above something else than a directive."""
     covered = {at for one in inside for at in range(one.line, one.end_line + 1)}
-    below, more = [], False
+    below: list[Routine] = []
+    comment = False
     for first, last in ranges:
         for at in range(first, min(last, len(lines)) + 1):
             if at in covered or _BLANK.match(lines[at - 1]):
                 continue
-            following = next((one for one in inside if at < one.line <= at + _ABOVE), None)
-            if following is None or not _COMMENT.match(lines[at - 1]):
-                return below, True
-            below.append(following)
-    return below, more
+            if not _COMMENT.match(lines[at - 1]) or _EXCUSE in lines[at - 1]:
+                return below, True, comment
+            start = next((n for n in range(at + 1, len(lines) + 1) if not _is_apart(lines[n - 1])), len(lines) + 1)
+            head = [one for one in inside if start <= one.line <= start + _HEAD]
+            below += head[:1]
+            comment |= not head and start <= len(lines) and not lines[start - 1].lstrip().startswith("#")
+    return below, False, comment
+
+
+def _is_apart(line: str) -> bool:
+    return bool(_BLANK.match(line) or _COMMENT.match(line))
 
 
 def _names(op: Op, changes: Changes) -> bool:
@@ -112,7 +124,7 @@ def _declares(tree: Tree, op: Op, changes: Changes) -> bool:
     """Whether a changed line may declare what an op is bound to."""
     names = {one.function.rsplit("::", 1)[-1] for one in op.impls if one.function}
     return any(
-        first <= one.line + _LONGEST and one.line <= last
+        first <= one.line + _LONGEST and one.line <= last + _ABOVE
         for name in names
         for file, one in tree.functions(name)
         for first, last in changes.get(file, ())
