@@ -59,6 +59,13 @@ class Asked:
             return bool(calls) and all(self._behind_last(routine, held, calls, depth + 1) for held in calls)
         return self._above(routine, depth)
 
+    def shared(self, routine: Routine, one: Statement) -> Statement | None:
+        """The question that follows a launch when further launches in a row have run."""
+        after = self._order(routine)[id(one)].statement
+        while after is not None and after.kind == "expression" and after.launches:
+            after = self._order(routine)[id(after)].statement
+        return after if after is not None and self._asks(routine, after) else None
+
     def _behind_last(self, routine: Routine, one: Statement, calls: Sequence[Statement], depth: int) -> bool:
         """Whether what follows a call of a lambda asks, further calls of it in a row passed over."""
         after = self._order(routine).get(id(one))

@@ -137,6 +137,9 @@ void outer(torch::Tensor& x, cudaStream_t stream) {
 }
 ```
 
+Of several launches in a row with one check behind them, those before the last are told as `info`: the error is found,
+and put down to the wrong kernel.
+
 *Use instead.* `C10_CUDA_KERNEL_LAUNCH_CHECK()` (or the project's own check, named under `launch-checks` in the
 settings) directly behind each launch. A launch in a macro is reported once, at the macro.
 """
@@ -145,8 +148,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opwalker.model.check import CheckedTree, Draft, Rule
-from opwalker.model.statements import MacroUse, Routine
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import MacroUse, Routine, Statement
 from opwalker.rules._asked import Asked
 
 #: The one launch by a call that has no status to return.
@@ -162,18 +165,23 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             void = [call for call in one.calls if call.simple == _VOID and call.arguments]
             if not (one.launches or void) or asked.at(routine, one) or asked.behind(routine, one):
                 continue
+            shared = asked.shared(routine, one)
             for launch in one.launches:
-                yield _draft(routine, launch.kernel, launch.line, launch.macro)
+                yield _draft(routine, launch.kernel, launch.line, launch.macro, shared)
             for call in void:
-                yield _draft(routine, call.arguments[0].strip("( )"), call.line, call.macro)
+                yield _draft(routine, call.arguments[0].strip("( )"), call.line, call.macro, shared)
 
 
-def _draft(routine: Routine, launched: str, line: int, macro: MacroUse | None) -> Draft:
+def _draft(routine: Routine, launched: str, line: int, macro: MacroUse | None, shared: Statement | None) -> Draft:
     kernel = launched.split("<", 1)[0].rsplit("::", 1)[-1]
     message = f"the launch of {kernel} is not followed by a check for its error"
     if macro is not None and not macro.known:
         return Draft(macro.file, macro.line, message, symbol=kernel)
-    return Draft(routine.file, line, message, symbol=kernel)
+    if shared is None:
+        return Draft(routine.file, line, message, symbol=kernel)
+    message = f"the launch of {kernel} has no check of its own: the one behind the launches cannot tell which failed"
+    related = (Related(routine.file, shared.line, "their one check"),)
+    return Draft(routine.file, line, message, related, kernel, "info")
 
 
 RULE = Rule("missing-launch-check", "warning", _run)
