@@ -96,6 +96,8 @@ class LoopReader:
             behind = _apart(begin, behind=True)
             if behind is not None and len(behind) > _LONG:
                 behind = self._written(reader, local) or behind
+            elif behind is None and first is None and not _plain(begin):
+                behind = body.written(local.value).strip(" ={}")  # it is said as each thread begins
         stop, others = self._goals(reader, loop, local.name)
         over = f" from {behind}" if behind else ""
         over += f" {'to' if behind else 'over'} {stop}" if stop else ""
@@ -257,6 +259,12 @@ def _direct(value: Poly) -> set[str]:
             elif atom.kind != "load":
                 found.update(index for part in atom.parts for index in _direct(part))
     return found
+
+
+def _plain(begin: Poly) -> bool:
+    """Whether a loop begins at a thread's own number, or at a part of it."""
+    single = begin.atom
+    return single is not None and bool(indexes_of(begin))
 
 
 def _group(begin: Poly) -> str | None:

@@ -73,6 +73,8 @@ SAID = [
     # What a kernel turns threads away by at its start is told of the threads.
     ("if (n > 4) return; for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;",
      ["nothing more is done where n > 4", "the threads of a block stride over n (i)"]),
+    ("int rest = n - block_size; for (int i = rest + threadIdx.x; i < n; i += blockDim.x) out[i] = 0;",
+     ["the threads of a block stride from rest + threadIdx.x to n (i)"]),
     ("for (int i = threadIdx.x; i < n && i < block_size; i += blockDim.x) out[i] = 0;",
      ["the threads of a block stride over min(n, block_size) (i)"]),
     ("for (int i = threadIdx.x; i <= n; i += blockDim.x) out[i] = 0;",
