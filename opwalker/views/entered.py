@@ -7,13 +7,17 @@ function that is handed on to an unknown caller is entered under none that is kn
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+
+from msgspec import Struct
 
 from opwalker.expand.bodies import Body
 from opwalker.model.cpp import Function
 from opwalker.model.reach import Reach
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, negated, print_expression
+from opwalker.notation.regex import Regex
 from opwalker.views.branches import any_of
 from opwalker.views.checks import checks_of
 from opwalker.views.returns import Returns, all_of
@@ -23,8 +27,20 @@ from opwalker.views.way import Way
 _DEEP = 6
 #: Ways into a function that are told apart.
 _WAYS = 3
+_MENTIONED = Regex(r"(?<![\w.])&?([A-Za-z_]\w*)\b(?!\s*[(<])")
 _LONG = 200
 _DEFINITION = " is the one that is called"
+
+
+class _Site(Struct, frozen=True):
+    """A call of a function, or a place where it is handed to one: in which function, and what holds there, in words and
+    as expressions; ``own`` is what the caller itself tests, ``demanded`` what it raises without."""
+
+    caller: tuple[str, Function] | None
+    held: tuple[str, ...]
+    own: tuple[str, ...]
+    tests: dict[str, Expr]
+    demanded: tuple[str, ...] = ()
 
 
 class Entered:
@@ -35,6 +51,9 @@ class Entered:
         self._reach = reach
         self._found: dict[tuple[str, int], tuple[str, ...]] = {}
         self._branches: dict[tuple, Returns] = {}
+        self._sites: dict[str, list[_Site]] | None = None
+        #: Functions that are handed on to an unknown caller.
+        self._loose: set[str] = set()
 
     def of(self, path: str, function: Function, deep: int = 0) -> tuple[str, ...]:
         """What holds whenever a function is entered; nothing for the host function."""
@@ -59,41 +78,60 @@ class Entered:
         return found
 
     def _read(self, path: str, function: Function, deep: int) -> tuple[str, ...]:
-        if deep > _DEEP:
+        if self._sites is None:
+            self._sites = self._all_sites()
+        if deep > _DEEP or function.name in self._loose:
             return ()
+        sites = [
+            site for site in self._sites.get(function.name, ())
+            if site.caller is None or (site.caller[0], site.caller[1].offset) != (path, function.offset)
+        ]  # fmt: skip
         common: dict[str, None] | None = None
-        sites: list[tuple[str, ...]] = []
-        tests: dict[str, Expr] = {}
-        demanded: set[str] = set()
+        ways: list[tuple[str, ...]] = []
+        for site in sites:
+            outer = self.of(*site.caller, deep + 1) if site.caller is not None else ()
+            held = dict.fromkeys((*outer, *site.held))
+            common = held if common is None else {text: None for text in common if text in held}
+            ways.append((*outer, *site.own))
+        rest = list(dict.fromkeys(tuple(text for text in way if text not in (common or ())) for way in ways))
+        tests = {word: test for site in sites for word, test in site.tests.items()}
+        demanded = {word for site in sites for word in site.demanded}
         same = [
             f for p, f, _ in self._reach.functions if p == path and f.qualified_name == function.qualified_name
             and len(f.parameters) == len(function.parameters)
         ]  # fmt: skip
         # A specialisation beside its template: which one a call means, its template arguments decide.
-        chosen = (f"the definition of {function.name} at :{function.line}{_DEFINITION}",)
-        for caller, body in self._bodies(path, function):
-            places = list(_uses(body, function.name))
-            if None in places:
-                return ()
-            outer = self.of(*caller, deep + 1) if caller is not None and places else ()
-            if len(places) > 1:
-                demanded.update(check.words for check in checks_of(body) if check.words)
-            for offset in places:
-                held = dict.fromkeys((*outer, *self.place(body, offset)))
-                common = held if common is None else {text: None for text in common if text in held}
-                tests.update(self.branches(body).tests(offset))
-                sites.append((*outer, *self.branches(body).place(offset, own=True)))
-        rest = list(dict.fromkeys(tuple(text for text in site if text not in (common or ())) for site in sites))
-        return (*(common or ()), *_one_of(rest, tests, demanded), *(chosen if len(same) > 1 else ()))
+        chosen = (f"the definition of {function.name} at :{function.line}{_DEFINITION}",) if len(same) > 1 else ()
+        return (*(common or ()), *_one_of(rest, tests, demanded), *chosen)
 
-    def _bodies(self, path: str, function: Function) -> Iterator[tuple[tuple[str, Function] | None, Body]]:
-        """The bodies that may call a function: all that are entered, but its own."""
+    def _all_sites(self) -> dict[str, list[_Site]]:
+        """Where the bodies of a walk call its functions: each body is looked at once."""
+        names = {function.name for _, function, _ in self._reach.functions}
         own = self._way.host.body
-        yield None, own
-        for other_path, other, _ in self._reach.functions:
-            key = (other_path, other.offset)
-            if key != (path, function.offset) and (own.function is None or key != (own.path, own.function.offset)):
-                yield (other_path, other), self._way.body_of(other_path, other)
+        out: dict[str, list[_Site]] = {}
+        host = (own.path, own.function.offset) if own.function is not None else None
+        self._of_body(None, own, names, out)
+        for path, function, _ in self._reach.functions:
+            if (path, function.offset) != host:
+                self._of_body((path, function), self._way.body_of(path, function), names, out)
+        return out
+
+    def _of_body(
+        self, caller: tuple[str, Function] | None, body: Body, names: set[str], out: dict[str, list[_Site]]
+    ) -> None:
+        uses = list(_uses(body, names - {caller[1].name} if caller is not None else names))
+        counts = Counter(name for name, _ in uses)
+        # Several calls of one function may be the branches of a choice that raises for everything else.
+        several = any(count > 1 for count in counts.values())
+        demanded = tuple(check.words for check in checks_of(body) if check.words) if several else ()
+        branches = Returns(body) if uses else None
+        for name, offset in uses:
+            if offset is None or branches is None:
+                self._loose.add(name)
+                continue
+            held, own = branches.place(offset), branches.place(offset, own=True)
+            found = _Site(caller, held, own, branches.tests(offset), demanded if counts[name] > 1 else ())
+            out.setdefault(name, []).append(found)
 
 
 def _one_of(rest: list[tuple[str, ...]], tests: dict[str, Expr], demanded: set[str]) -> tuple[str, ...]:
@@ -125,18 +163,18 @@ def _subject(test: Expr) -> str:
     return print_expression(test.parts[0] if test.kind == "binary" and test.text == "==" else test)
 
 
-def _uses(body: Body, name: str) -> Iterator[int | None]:
-    """Where a body calls a function of the name or hands it to a call; None where it does something else with it."""
-    text = body.expanded.full
-    if name not in text:
-        return
+def _uses(body: Body, names: set[str]) -> Iterator[tuple[str, int | None]]:
+    """Where a body calls one of some functions or hands it to a call, ``(name, offset)``; None for the offset where it
+    does something else with it."""
     calls = body.facts.calls
     for call in calls:
-        if call.simple == name:
-            yield call.start
-    for found in re.finditer(rf"(?<![\w.])&?{re.escape(name)}\b(?!\s*[(<])", text):
-        at = found.start()
-        if text[found.end() :].lstrip().startswith("::"):
-            continue  # a class or namespace of the name
+        if call.simple in names:
+            yield call.simple, call.start
+    text = body.expanded.full
+    for found in _MENTIONED.finditer(text):
+        name = found[1]
+        if name not in names or text[found.end() :].lstrip().startswith("::"):
+            continue  # nothing of these, or a class or namespace of the name
+        at = found.start(1)
         inside = next((c for c in calls if any(start <= at < end for start, end in c.arguments)), None)
-        yield inside.start if inside is not None else None
+        yield name, inside.start if inside is not None else None
