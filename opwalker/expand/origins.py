@@ -184,7 +184,7 @@ class Origins:
         if not names:
             return self._at(body, offset, block, "argument" if depth == 0 else "local", written)
         if len(names) > 1 or not re.fullmatch(_PLAIN.format(re.escape(names[0])), text):
-            path, line = body.origin(offset)
+            path, line = _place(body, offset, written)
             return Origin("computed", written, path, line, None, self._parts(environment, names, depth))
         return self._name(environment, names[0], depth)
 
@@ -285,6 +285,13 @@ class Origins:
             tested = body.written(switch.condition)
             return Origin("switch", tested, *body.origin(switch.start), _case(body, inner))
         return Origin("branch", text, *body.origin(offset), _case(body, inner))
+
+
+def _place(body: Body, offset: int, written: str) -> tuple[str, int]:
+    """``(path, line)`` of what is written at an offset: of the use of a macro that it begins with, not of its text."""
+    entries = [body.expanded.expansions[number - 1] for number in lineage(body, offset)]
+    used = next((one for one in entries if re.match(rf"{re.escape(one.name)}\b", written)), None)
+    return use_place(body, used) if used is not None else body.origin(offset)
 
 
 def _tests(body: Body, block: Block, offset: int) -> bool:

@@ -115,8 +115,10 @@ class LayoutReader:
                 access = _as_passed(access, *self._passed_how.of(passed_on[span], span, reader))
             known = relations + relations_at(reader, access.start) if options else []
             at = line or body.use_line(access.start)
+            cuts = self._conditions.compiled(reader, access.start) if options and not reader.depth else ()
             for under, one in options:
-                under = under or self._conditions.chosen(reader, access.start, body.text(access.base)) or None
+                under = under or self._conditions.chosen(reader, access.start, body.text(access.base))
+                under = joined((*cuts, *((under,) if under else ()))) or None
                 yield _Found(one.root, one, access, known, through, at, under)
         yield from self._into_calls(reader, relations, through, line, inside)
         for held, call in inside.lambda_calls():

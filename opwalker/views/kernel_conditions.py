@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from opwalker.expand.bodies import Body
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, Pointer, shown
 from opwalker.notation.cpp_expression import Expr, changed, name, negated, parse_expression, print_expression, terms
@@ -21,6 +22,7 @@ from opwalker.views.returns import Returns
 _SHORT = 60
 #: Operators that give a number, which a condition compares with zero.
 _ARITHMETIC = frozenset("% & + - * / | ^ >> <<".split())
+_SAME = Regex(r"(?:std::)?is_same_v<(\w+), [\w:]+>")
 _BARE_RETURN = Regex(r"\{?\s*return\s*;\s*\}?\Z")
 
 
@@ -33,9 +35,7 @@ class Conditions:
     def of(self, reader: ValueReader, at: int) -> tuple[str, ...]:
         """The conditions that a place stands under, outermost first."""
         body = reader.body
-        branches = self._branches.get(body.key)
-        if branches is None:
-            branches = self._branches[body.key] = Returns(body)
+        branches = self._of(body)
         block = branches.innermost(at)
         past = [one for one in branches.past(block, at) if not _only_returns(reader, one)]
         around = branches.around(block)
@@ -46,6 +46,25 @@ class Conditions:
                 text = body.written(held.condition) if held.condition is not None else ""
                 texts.append(f"!({text})" if held.kind.startswith("else") else text)
         return tuple(text for text in dict.fromkeys(texts) if text not in ("true", "1", ""))
+
+    def compiled(self, reader: ValueReader, at: int) -> tuple[str, ...]:
+        """The conditions that a place is compiled under, outermost first: those of ``if constexpr`` around it."""
+        branches = self._of(reader.body)
+        blocks = reader.body.facts.blocks
+        around = branches.around(branches.innermost(at))
+        constant = [one for one in around if one.block >= 0 and blocks[one.block].kind.endswith("constexpr")]
+        texts = [_condition(reader, one.condition) for one in needed(constant) if one.condition.kind != "raw"]
+        same = {one[1] for text in texts if (one := _SAME.fullmatch(text))}
+        # Of one type, that it is no other one goes without saying.
+        return tuple(
+            t for t in dict.fromkeys(texts) if not (t[0] == "!" and (o := _SAME.fullmatch(t[1:])) and o[1] in same)
+        )
+
+    def _of(self, body: Body) -> Returns:
+        found = self._branches.get(body.key)
+        if found is None:
+            found = self._branches[body.key] = Returns(body)
+        return found
 
     def chosen(self, reader: ValueReader, at: int, base: str) -> str | None:
         """The condition of the ``c ? a : b`` that an access to ``base`` stands in one side of alone."""

@@ -150,11 +150,15 @@ def reductions_of(reading: Reading) -> tuple[ReductionFact, ...]:
             out[ReductionFact(kind[0], text, f"{inner.name}: {kind[1]}", body.use_line(call.start), at)] = None
     own = [call for call in body.facts.calls if _SHUFFLE.match(call.simple) and call.receiver is None]
     if own:
-        # One that joins what it gets says more than one that hands a value on.
-        call = next((one for one in own if _is_joined(body, one)), own[0])
-        over = _lanes(body, call) if _is_joined(body, call) else ""
-        text = body.written((call.start, call.end))
-        out[ReductionFact(over, text, "exchange of registers within the warp", body.use_line(call.start))] = None
+        # One that joins what it gets says more than one that hands a value on; of steps over one value the first.
+        joining: dict[str, CallFact] = {}
+        for call in own:
+            if _is_joined(body, call):
+                joining.setdefault(_exchanged(body, call), call)
+        for call in joining.values() or own[:1]:
+            over = _lanes(body, call) if joining else ""
+            text = body.written((call.start, call.end))
+            out[ReductionFact(over, text, "exchange of registers within the warp", body.use_line(call.start))] = None
     return tuple(sorted(out, key=lambda fact: fact.line))
 
 
@@ -167,6 +171,12 @@ def _is_joined(body: Body, call: CallFact) -> bool:
         return True
     before, behind = body.expanded.full[: call.start].rstrip(), body.expanded.full[call.end :].lstrip()
     return bool(re.search(r"(?:[+*|&^]=?|[+*|&^])\Z", before) or re.match(r"[+*]", behind))
+
+
+def _exchanged(body: Body, call: CallFact) -> str:
+    """What a shuffle hands to other lanes: its first argument behind the mask."""
+    masked = call.simple.endswith("_sync") and len(call.arguments) > 1
+    return body.text(call.arguments[masked]) if call.arguments else ""
 
 
 def _lanes(body: Body, call: CallFact) -> str:

@@ -10,9 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
 from opwalker.model.body import Span2
+from opwalker.model.host import ParameterFact
+from opwalker.model.kernel import Kernel
 from opwalker.model.reach import LaunchSite
 from opwalker.notation.check_words import listed, said
 from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, terms, walk
@@ -23,6 +26,10 @@ from opwalker.views.returns import Returns, all_of
 from opwalker.views.values import Values
 
 _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data packed_accessor32 packed_accessor64 accessor".split())
+
+#: What is said of a stride that a kernel gets, and of one that it takes for a number of elements.
+_STRIDED = "may be strided: the kernel gets the stride of "
+_LENGTH = "the kernel goes through as many elements as the stride of {}, a gap behind a row among them"
 
 
 class LayoutUse(Struct, frozen=True):
@@ -189,6 +196,20 @@ def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
     return "; ".join(parts), lines[0]
 
 
+def taken_as_lengths(parameters: Sequence[ParameterFact], kernels: Sequence[Kernel]) -> tuple[ParameterFact, ...]:
+    """Parameters again: a stride that a kernel takes for the number of elements that it goes through does not allow a
+    tensor to lie apart, as what lies between would be gone through as well."""
+    extents = " ".join(fact.extent for kernel in kernels for fact in kernel.work if fact.extent)
+    out = []
+    for one in parameters:
+        if one.layout and _STRIDED in one.layout and re.search(rf"\b{re.escape(one.name)}\.stride\(", extents):
+            parts = one.layout.split("; ")
+            told = (_LENGTH.format(p.removeprefix(_STRIDED)) if p.startswith(_STRIDED) else p for p in parts)
+            one = replace(one, layout="; ".join(told))
+        out.append(one)
+    return tuple(out)
+
+
 def _by_way(read: Sequence[LayoutUse]) -> list[str]:
     """What is said of the strides: where a kernel gets them on several ways under different conditions, a way each."""
     given: dict[tuple[str, ...], list[LayoutUse]] = {}
@@ -208,7 +229,7 @@ def _strides(read: Sequence[LayoutUse]) -> str:
     names = listed(list(dict.fromkeys(u.name for u in chosen if u.name)), "and")
     behind = f" ({names})" if names else ""
     if given:
-        return f"may be strided: the kernel gets the stride of {places}{behind}"
+        return f"{_STRIDED}{places}{behind}"
     return f"the stride of {places} is read{behind}"
 
 

@@ -45,6 +45,7 @@ from opwalker.views.index_host import LaunchJoin
 from opwalker.views.joined import NativeSide, joined_walk
 from opwalker.views.kernel import read_kernel
 from opwalker.views.launch_values import chosen, configuration
+from opwalker.views.layout import taken_as_lengths
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
 from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
@@ -237,6 +238,9 @@ class WalkView:
                 said["conditions"] = tuple(dict.fromkeys((*said.get("conditions", ()), *own)))
                 launches.append(replace(launch, **said))
         kernels = self._read_kernels(unit, reach, way, base.host) if self._kernels else ()
+        if kernels and base.host is not None:
+            lengths = taken_as_lengths(base.host.parameters, kernels)
+            base = replace(base, host=replace(base.host, parameters=lengths))
         terminals = list(reach.terminals)
         if launches or any(not is_allocation(t) for t in terminals):
             # An allocation is no end of a path that goes on; ownership lists it.

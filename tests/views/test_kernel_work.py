@@ -375,15 +375,18 @@ def test_a_variable_of_the_thread_is_no_wide_access() -> None:
 @pytest.mark.parametrize(
     ("body", "over"),
     [
-        ("float v = out[0]; v = max(v, __shfl_xor_sync(~0u, v, 4)); out[0] = v;", "group of lanes of a warp"),
-        ("float v = out[0]; v += __shfl_down_sync(~0u, v, 4, 8); out[0] = v;", "group of 8 lanes"),
-        ("float v = __shfl_down_sync(~0u, out[0], 1); out[1] = v;", ""),
+        ("float v = out[0]; v = max(v, __shfl_xor_sync(~0u, v, 4)); out[0] = v;", ["group of lanes of a warp"]),
+        ("float v = out[0]; v += __shfl_down_sync(~0u, v, 4, 8); out[0] = v;", ["group of 8 lanes"]),
+        ("float v = __shfl_down_sync(~0u, out[0], 1); out[1] = v;", [""]),
         ("float v = __shfl_sync(~0u, out[0], 0); v += __shfl_xor_sync(~0u, v, 1); out[1] = v;",
-         "group of lanes of a warp"),
+         ["group of lanes of a warp"]),
+        (("float v = out[0], w = out[1]; v += __shfl_xor_sync(~0u, v, 2); v += __shfl_xor_sync(~0u, v, 1);\n"
+         "w = max(w, __shfl_xor_sync(~0u, w, 1, 2)); out[0] = v + w;"),
+         ["group of lanes of a warp", "group of 2 lanes"]),
     ],
 )  # fmt: skip
-def test_a_shuffle_of_the_kernel_itself_reduces_where_it_joins(body: str, over: str) -> None:
-    assert [r.over for r in kernel("float* out", body).reductions] == [over]
+def test_a_shuffle_of_the_kernel_itself_reduces_where_it_joins(body: str, over: list[str]) -> None:
+    assert [r.over for r in kernel("float* out", body).reductions] == over
 
 
 def test_what_a_local_is_made_of_at_first_is_not_what_it_is_once_it_changes() -> None:

@@ -48,3 +48,18 @@ def test_a_slice_needs_no_copy_only_where_no_outer_stride_is_left_out(shape, dim
 def test_sizes_counted_from_both_ends_say_nothing_of_what_lies_between() -> None:
     assert "  The code reads `rows` and `width` of it, as documented." in said_of("[rows, width]", 0)
     assert "  In the code it is `[rows, ..., width]`, as documented." in said_of("[rows, ..., width]", 0)
+
+
+@pytest.mark.parametrize(
+    ("loop", "layout"),
+    [
+        ("for (int i = threadIdx.x; i < s0; i += blockDim.x) x[blockIdx.x * s0 + i] = 0;",
+         "  The kernel goes through as many elements as the stride of dimension 0, a gap behind a row among them."),
+        ("for (int i = threadIdx.x; i < width; i += blockDim.x) x[blockIdx.x * s0 + i] = 0;",
+         ("  It may be strided: the kernel gets the stride of dimension 0, so rows may lie apart: a slice of a wider "
+         "tensor, as of a fused QKV, needs no copy.")),
+    ],
+)  # fmt: skip
+def test_a_stride_that_a_kernel_takes_for_a_length_allows_no_gaps(loop: str, layout: str) -> None:
+    text = STRIDED.replace("x[blockIdx.x * s0] = 0;", loop) % ("int64_t s0, int width", "", "x.stride(0), width")
+    assert layout in section(note_of(walk_of(text, "m::fold"), "cuda"), "shapes")

@@ -7,7 +7,7 @@ In: one implementation. Out: a section, None where nothing is chosen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from math import prod
 
 from opwalker.model.axis import Axis, AxisOrigin
@@ -169,9 +169,10 @@ def _axis(axis: Axis) -> Statement:
     named = code(axis.parameter) if axis.parameter else (Run("A parameter without a name"),)
     values = some(axis.values, 8, "or")
     below = []
+    told = {case for case, found in _by_case(axis).items() if len(found) == 1}
     for (kind, text), origins in list(groups.items())[:_PLACES]:
         own = tuple(dict.fromkeys(value for one in origins for value in one.values))
-        below.append(statement(some(own, 4, "or"), ": ", *_why(kind, text, origins), ".", at=_places(origins)))
+        below.append(statement(some(own, 4, "or"), ": ", *_why(kind, text, origins, told), ".", at=_places(origins)))
     if len(groups) > _PLACES:
         below.append(statement(f"And {count(len(groups) - _PLACES, 'more place')}."))
     if not axis.origins:
@@ -179,16 +180,35 @@ def _axis(axis: Axis) -> Statement:
     given = list(_given(axis))
     if len(groups) == 1:
         ((kind, text), origins) = next(iter(groups.items()))
-        why = _why(kind, text, origins)
+        why = _why(kind, text, origins, told)
+        if len(axis.values) == 1 and kind in ("branch", "switch"):
+            # No branch decides a value that is the same in all of them.
+            on = (" of the switch on ", code(text)) if kind == "switch" else ()
+            return statement(named, " is ", values, " in every branch", *on, " that leads here.", at=_places(origins))
         return statement(named, " is ", values, ", ", *why, ".", at=_places(origins), below=given)
     return statement(named, " is ", values, ".", below=[*below, *given])
 
 
-def _why(kind: str, text: str, origins: Sequence[AxisOrigin]) -> tuple[str | Text, ...]:
+def _by_case(axis: Axis) -> dict[str, set[str]]:
+    """The values that stand under each condition of a branch."""
+    out: dict[str, set[str]] = {}
+    for origin in axis.origins:
+        for value, case in zip(origin.values, origin.cases, strict=False):
+            out.setdefault(case, set()).add(value)
+    return out
+
+
+def _why(kind: str, text: str, origins: Sequence[AxisOrigin], told: Set[str]) -> tuple[str | Text, ...]:
+    """Where values come from; of a branch the conditions ``told``, under which no other value stands."""
+    if kind != "branch":
+        return (_WHY.get(kind, ""), code(text))
     cases = tuple(dict.fromkeys(case for one in origins for case in one.cases))
-    if kind == "branch":
-        return ("written under ", some(cases, 3, "or")) if cases else ("written in a branch",)
-    return (_WHY.get(kind, ""), code(text))
+    if not cases or not set(cases) <= told:
+        return ("written in a branch",)
+    if all(otherwise := [re.fullmatch(r"!\((.*)\)", case, re.DOTALL) for case in cases]):
+        # Of a chain, what stands in the last `else` needs more than the last condition to fail.
+        return ("written in the ", code("else"), " of ", some([one[1] for one in otherwise], 3, "or"))
+    return ("written under ", some(cases, 3, "or"))
 
 
 def _places(origins: Sequence[AxisOrigin]) -> list[Span]:

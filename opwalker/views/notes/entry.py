@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from opwalker.model.notes import Block, Cell, Code, NoteSection, Statement, Statements, Table, Text
-from opwalker.model.walk import Argument, Implementation, Op, PythonRef, Span, Walk
+from opwalker.model.walk import Argument, Implementation, Op, ParameterFact, PythonRef, Span, Walk
 from opwalker.views.notes.words import cell, code, codes, count, line, of_kind, say, statement
 
 #: More callers than this are told apart: the calls of the op itself, and those further out.
@@ -77,12 +77,17 @@ def contract_section(op: Op, chosen: Implementation | None) -> NoteSection:
                     Cell(code(argument.name)),
                     Cell(code(argument.type)),
                     cell("written" if argument.mutated and _is_written(argument) else "read"),
-                    Cell(code(parameter.type)) if parameter else cell(""),
+                    Cell(code(_declared(parameter, argument.name))) if parameter else cell(""),
                     cell(_details(argument.optional, argument.default, argument.kwarg_only)),
                 )
             )
         blocks.append(Table(("Argument", "type", "use", "in C++", "details"), tuple(rows)))
     return NoteSection("contract", "Definition and schema", tuple(blocks))
+
+
+def _declared(parameter: ParameterFact, argument: str) -> str:
+    """The type of a C++ parameter, and its name where it is another than the argument's: later sections use it."""
+    return parameter.type if parameter.name in ("", argument) else f"{parameter.type} {parameter.name}"
 
 
 def _contract(op: Op) -> list[Statement]:

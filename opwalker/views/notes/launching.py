@@ -31,7 +31,7 @@ _MEMORY = (
 #: More launches than this in one table are folded.
 _ROWS = 8
 #: A template argument that stands for a name is at most so long.
-_SHORT = 24
+_SHORT = 40
 #: A condition that the argument of a macro makes true at compile time: it asks for nothing.
 _HOLDS = "true"
 

@@ -1,0 +1,58 @@
+"""Dispatch in a note: what decides a template argument is told, and nothing that does not decide it."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.views.notes.note import note_of
+from tests.views.miniatures import walk_of
+from tests.views.notes_text import section
+
+TEXT = """#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+enum Kind { PLAIN = 0, SCALED = 1 };
+template <typename T, Kind KIND, int LANES, int BYTES, int ROWS> __global__ void fold_kernel(T* x) {}
+template <typename T, Kind KIND, int MOST> void fold_rows(torch::Tensor& x, int64_t rows) {
+  constexpr int BYTES = LEAST(MOST, sizeof(T));
+  switch (rows) {
+    case 8: fold_kernel<T, KIND, 32, BYTES, 8><<<8, 32>>>(x.data_ptr<T>()); break;
+    default: fold_kernel<T, KIND, 32, BYTES, 1><<<rows, 32>>>(x.data_ptr<T>());
+  }
+}
+void fold(torch::Tensor& x, int64_t rows, bool scaled) {
+  if (scaled) {
+    if (x.scalar_type() == at::kFloat) { fold_rows<float, SCALED, 16>(x, rows); }
+    else if (x.scalar_type() == at::kInt) { fold_rows<int, SCALED, 16>(x, rows); }
+    else { fold_rows<double, SCALED, 16>(x, rows); }
+  } else {
+    if (x.scalar_type() == at::kFloat) { fold_rows<float, PLAIN, 16>(x, rows); }
+    else if (x.scalar_type() == at::kInt) { fold_rows<int, PLAIN, 16>(x, rows); }
+    else { fold_rows<double, PLAIN, 16>(x, rows); }
+  }
+}
+TORCH_LIBRARY(ns, m) { m.impl("fold", torch::kCUDA, &fold); }
+"""
+
+
+@pytest.fixture(scope="module")
+def told() -> list[str]:
+    return section(note_of(walk_of(TEXT, "ns::fold"), "cuda"), "dispatch")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "  `LANES` is `32` in every branch of the switch on `rows` that leads here.",
+        "    `float`: written under `x.scalar_type() == at::kFloat`.",
+        "    `double`: written in the `else` of `x.scalar_type() == at::kInt`.",
+        "    `(Kind)1`: written in a branch.",  # each type leads to both kinds
+        "    `(Kind)0`: written in a branch.",
+    ],
+)
+def test_what_decides_a_value(told: list[str], said: str) -> None:
+    assert said in told
+
+
+def test_a_value_made_by_a_macro_stands_where_the_macro_is_used() -> None:
+    walk = walk_of(TEXT, "ns::fold")
+    axes = {one.parameter: one for launch in walk.implementations[0].launches for one in launch.axes}
+    assert {origin.line for origin in axes["BYTES"].origins} == {5}
