@@ -19,7 +19,8 @@ ONE: Monomial = ()
 
 class Atom(Struct, frozen=True, dict=True, cache_hash=True):
     """What a polynomial is made of. A ``symbol`` has a ``name``; a ``quotient`` and a ``remainder`` have two
-    ``parts``; a ``call`` has a name and parts (``min(a, b)``), and so has a ``load`` (``table[i]``)."""
+    ``parts``; a ``call`` has a name and parts (``min(a, b)``; one called ``[>>]`` is ``a >> b``), and so has a ``load``
+    (``table[i]``)."""
 
     kind: str
     name: str = ""
@@ -30,12 +31,13 @@ class Atom(Struct, frozen=True, dict=True, cache_hash=True):
         """The atom in C's notation, in parentheses where it is an operation."""
         if self.kind == "symbol":
             return self.name
-        if self.kind == "call":
+        if self.kind == "call" and not self.name.startswith("["):
             return f"{self.name}({', '.join(str(part) for part in self.parts)})"
         if self.kind == "load":
             return f"{self.name}[{', '.join(str(part) for part in self.parts)}]"
         left, right = (_operand(part) for part in self.parts)
-        return f"({left} {'/' if self.kind == 'quotient' else '%'} {right})"
+        operator = self.name.strip("[]") if self.kind == "call" else "/" if self.kind == "quotient" else "%"
+        return f"({left} {operator} {right})"
 
     def __lt__(self, other: Atom) -> bool:
         return self.text < other.text

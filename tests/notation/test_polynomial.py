@@ -143,6 +143,8 @@ TEXTS = [
     (-A + B, "-a + b"),
     (quotient(A + 1, B) * X + remainder(A, poly(8)), "((a + 1) / b) * x + (a % 8)"),
     (call("min", A, poly(4)) * A * A, "a * a * min(a, 4)"),
+    (call("[>>]", poly(65536), A + B) * 2, "2 * (65536 >> (a + b))"),
+    (call("[|]", A, call("[&]", B, X)), "(a | (b & x))"),
 ]
 
 
