@@ -112,7 +112,9 @@ class ShapeChanged(Struct, frozen=True):
 
 
 class DiffResult(Struct, frozen=True, kw_only=True):
-    """Everything that changed. ``breaking`` names each change that may break a caller, in words."""
+    """Everything that changed. ``breaking`` names each change that may break a caller, in words. ``gaps`` are what
+    could not be followed in the new version alone, ``old_gaps`` in the old one alone; ``gaps_in_both`` counts the rest,
+    which say nothing about a difference."""
 
     format: int = 1
     old: SourceInfo
@@ -124,6 +126,8 @@ class DiffResult(Struct, frozen=True, kw_only=True):
     shapes: tuple[ShapeChanged, ...] = ()
     breaking: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    old_gaps: tuple[Gap, ...] = ()
+    gaps_in_both: int = 0
 
 
 class LaunchForm(Struct, frozen=True):

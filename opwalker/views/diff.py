@@ -6,6 +6,7 @@ what one side does not know for sure is never called a change.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -63,6 +64,7 @@ def compare(old: Version, new: Version, build: str) -> DiffResult:
     )
     kernels = _kernels(old.kernels, new.kernels)
     launches, shapes = _ways(dict(old.survey.ops), dict(new.survey.ops), pairs)
+    gaps, old_gaps = _without(new.gaps, old.gaps), _without(old.gaps, new.gaps)
     return DiffResult(
         old=old.source,
         new=new.source,
@@ -72,8 +74,21 @@ def compare(old: Version, new: Version, build: str) -> DiffResult:
         launches=launches,
         shapes=shapes,
         breaking=tuple(_breaking(ops)),
-        gaps=tuple(dict.fromkeys(new.gaps)),
+        gaps=gaps,
+        old_gaps=old_gaps,
+        gaps_in_both=len(set(new.gaps)) - len(gaps),
     )
+
+
+def _without(gaps: Iterable[Gap], others: Iterable[Gap]) -> tuple[Gap, ...]:
+    """The gaps of one version that the other has not: of as many alike in both, wherever they stand, none."""
+    left = Counter((one.kind, one.reason) for one in set(others))
+    out = []
+    for one in dict.fromkeys(gaps):
+        left[one.kind, one.reason] -= 1
+        if left[one.kind, one.reason] < 0:
+            out.append(one)
+    return tuple(out)
 
 
 def _place(op: Op) -> OpPlace:

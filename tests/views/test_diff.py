@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from opwalker import pipeline
-from opwalker.model.diff import DiffResult, KernelsDiff, OpsDiff
-from opwalker.model.places import SourceInfo
-from opwalker.serve.render.diff import markdown
+from opwalker.model.diff import DiffResult, KernelsDiff, OpsDiff, Survey
+from opwalker.model.places import Gap, SourceInfo, Span
+from opwalker.serve.render.diff import diff_page, markdown
+from opwalker.serve.render.words import Reading
+from opwalker.views.diff import Version, compare
 
 BINDINGS = """
 #include <torch/library.h>
@@ -139,6 +141,7 @@ def test_markdown_names_every_change(compared: DiffResult) -> None:
         "## Instances changed",
         "## Launches changed",
         "## Documented shapes changed",
+        "## Gaps of the old version alone",
     ]
 
 
@@ -164,3 +167,25 @@ def test_two_revisions_of_one_version_are_told_apart() -> None:
     text = markdown(DiffResult(old=old, new=new, build="cuda", ops=OpsDiff(), kernels=KernelsDiff()))
     assert text.startswith("# kit 1.0 abababababab → kit 1.0 cdcdcdcdcdcd\n")
     assert "Nothing that is compared has changed." in text
+
+
+def _with_gaps(*gaps: tuple[str, int]) -> Version:
+    held = tuple(Gap("call", Span("a.cu", line, line), reason) for reason, line in gaps)
+    return Version(SourceInfo("kit"), (), (), Survey(()), held)
+
+
+def test_gaps_of_one_version_are_told_and_those_of_both_are_counted() -> None:
+    old = _with_gaps(("no body of f", 1), ("no body of g", 2), ("no body of g", 3))
+    new = _with_gaps(("no body of g", 9), *((f"no body of h{number:02}", number) for number in range(22)))
+    found = compare(old, new, "cuda")
+    assert [gap.reason for gap in found.old_gaps] == ["no body of f", "no body of g"]
+    assert [gap.reason for gap in found.gaps] == [f"no body of h{number:02}" for number in range(22)]
+    assert found.gaps_in_both == 1
+    text = markdown(found)
+    assert "## Gaps of the new version alone (22)\n\n- call: no body of h00\n" in text
+    assert "h19\n- 2 more\n" in text
+    assert text.endswith("Not listed: 1 gap that both versions have.\n")
+    page = diff_page(found, Reading())
+    assert [len(section.rows) for section in page.sections[-3:]] == [21, 2, 0]
+    assert page.sections[-3].rows[-1].cells == ((("2 more", "quiet"),),)
+    assert page.sections[-1].paragraphs == ((("not listed: 1 gap that both versions have", "quiet"),),)

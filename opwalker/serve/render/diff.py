@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from opwalker.model.diff import DiffResult, InstancesChanged, LaunchChanged, OpChanged
+from opwalker.model.places import Gap
 from opwalker.serve.render.page import Page, Row, Section, Spans
 from opwalker.serve.render.words import Reading, count, gaps_section, named, titled
 
 _NO_CHANGE = "nothing that is compared has changed"
+#: Gaps of one version shown; the rest is counted.
+GAPS = 20
 #: Template instances shown of each kernel; the rest is counted.
 SHOWN = 6
 
@@ -37,7 +40,27 @@ def diff_page(result: DiffResult, reading: Reading) -> Page:
     ]
     if not sections:
         sections = [Section((), paragraphs=(((_NO_CHANGE, ""),),))]
-    return Page((title, *sections, *gaps_section(result.gaps)))
+    return Page((title, *sections, *_gap_sections(result)))
+
+
+def _gap_sections(result: DiffResult) -> Iterator[Section]:
+    """What could not be followed in one version alone, the first of each; what both lack is counted."""
+    for heading, gaps in _one_sided(result):
+        (section,) = gaps_section(gaps[:GAPS])
+        rows = section.rows + ((Row((((f"{len(gaps) - GAPS} more", "quiet"),),)),) if len(gaps) > GAPS else ())
+        yield Section(((heading, "heading"),), rows=rows)
+    if result.gaps_in_both:
+        yield Section((), paragraphs=(((_in_both(result), "quiet"),),))
+
+
+def _one_sided(result: DiffResult) -> Iterator[tuple[str, tuple[Gap, ...]]]:
+    for side, gaps in (("new", result.gaps), ("old", result.old_gaps)):
+        if gaps:
+            yield f"Gaps of the {side} version alone ({len(gaps)})", gaps
+
+
+def _in_both(result: DiffResult) -> str:
+    return f"not listed: {count(result.gaps_in_both, 'gap')} that both versions have"
 
 
 def _rows(lines: Sequence[_Line]) -> Iterator[Row]:
@@ -61,10 +84,12 @@ def markdown(result: DiffResult) -> str:
             out.append(f"- {_mark(line.sign)}`{line.name}`" + (f": {_escaped(line.said)}" if line.said else ""))
             out += [f"  - `{text}`" for text in line.more]
         out.append("")
-    if result.gaps:
-        out += [f"## Gaps ({len(result.gaps)})", ""]
-        out += [f"- {gap.kind}: {_escaped(gap.reason)}" for gap in result.gaps]
-        out.append("")
+    for heading, gaps in _one_sided(result):
+        out += [f"## {heading}", ""]
+        out += [f"- {gap.kind}: {_escaped(gap.reason)}" for gap in gaps[:GAPS]]
+        out += [*([f"- {len(gaps) - GAPS} more"] if len(gaps) > GAPS else []), ""]
+    if result.gaps_in_both:
+        out += [f"{_in_both(result).capitalize()}.", ""]
     return "\n".join(out)
 
 
