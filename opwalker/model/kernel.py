@@ -87,12 +87,21 @@ class DeviceCall(Struct, frozen=True):
     at: Span
 
 
+class PassedFact(Struct, frozen=True):
+    """What every launch gives a kernel's parameter: a constant, or the elements of a tensor of the host
+    function (``&x``), perhaps of a contiguous copy of it."""
+
+    parameter: str
+    value: str
+
+
 class Kernel(Struct, frozen=True):
     """A ``__global__`` function and what its body says. ``file`` holds for every ``line`` in it.
 
     ``work`` says what a block and a thread handle, ``layouts`` how documented tensors are addressed, ``assembly`` holds
     the inline assembly of the kernel and of the device functions that it calls, decoded. ``kind`` is ``device`` where a
-    device function is walked by itself. ``asked`` is what its head demands of its template arguments.
+    device function is walked by itself. ``asked`` is what its head demands of its template arguments, ``passed`` what
+    each of its launches here gives a parameter.
     """
 
     name: str
@@ -119,3 +128,4 @@ class Kernel(Struct, frozen=True):
     assembly: tuple[AsmFact, ...] = ()
     kind: str = "kernel"
     asked: tuple[str, ...] = ()
+    passed: tuple[PassedFact, ...] = ()

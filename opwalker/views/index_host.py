@@ -20,7 +20,7 @@ from opwalker.model.cpp import Function
 from opwalker.model.host import ParameterFact, ShapeSource
 from opwalker.model.reach import LaunchSite
 from opwalker.notation.check_words import said
-from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
+from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, walk
 from opwalker.notation.polynomial import Atom, Poly, call, poly, product, symbol
 from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import asked, dimension_of, stride_of, tensor_of
@@ -158,6 +158,20 @@ class HostTerms:
         return _owner(expr.parts[0].parts[0])
 
 
+def _is_constant(expr: Expr) -> bool:
+    """Whether an argument is a number, a truth value or null as it is written."""
+    if expr.kind == "unary" and expr.text == "-":
+        return expr.parts[0].kind == "number"
+    return expr.kind == "number" or (expr.kind == "name" and expr.text in ("true", "false", "nullptr", "NULL"))
+
+
+def _is_plain(expr: Expr, found: Found) -> bool:
+    """Whether an argument is the same address on every way: nothing in it, or in what it is held in, is chosen."""
+    held = found.kept.get(expr.text) if expr.kind == "name" else None
+    whole = parse_expression(held) if held else expr
+    return all(one.kind not in ("ternary", "raw") for one in walk(whole)) and (held is not None or expr.kind != "name")
+
+
 def _owner(expr: Expr) -> str:
     """The tensor itself, where what is asked is a copy of it with the same elements."""
     while expr.kind == "call" and expr.parts[0].kind == "member" and expr.parts[0].simple in _SAME:
@@ -181,7 +195,8 @@ class LaunchJoin:
         best = max(found, key=lambda p: (-len(p.absent), len(p.tensors)))
         same = {name for name, value in best.extents.items() if all(p.extents.get(name) == value for p in found)}
         common = {name: value for name, value in best.extents.items() if name in same}
-        return replace(best, extents=common)
+        always = {name: text for name, text in best.always.items() if all(p.always.get(name) == text for p in found)}
+        return replace(best, extents=common, always=always)
 
     def passed(self, site: LaunchSite, kernel: Function) -> Passed:
         """What one launch passes."""
@@ -193,18 +208,24 @@ class LaunchJoin:
         tensors: dict[str, Documented] = {}
         names: dict[str, str] = {}
         absent: set[str] = set()
+        always: dict[str, str] = {}
         for parameter, span in zip(kernel.parameters, site.passed or (), strict=False):
             found = Found()
             expr = values.of_span(span, found)
+            if _is_constant(expr):
+                always[parameter.name] = print_expression(expr)
             if "*" in parameter.type or "[" in parameter.type:
                 if expr.kind == "name" and expr.text in ("nullptr", "NULL"):
                     absent.add(parameter.name)
-                tensor = terms.tensor(expr, found)
+                tensor, origin_known = terms.tensor(expr, found), False
                 if tensor is not None and re.fullmatch(r"\w+", tensor):
                     where, origin, _ = values.origin(tensor, span[0], tensor=True)
-                    tensor = origin if where is self._way.host and origin in self._parameters else tensor
+                    origin_known = where is self._way.host and origin in self._parameters
+                    tensor = origin if origin_known else tensor
                 if tensor is not None:
                     names[parameter.name] = tensor
+                    if origin_known and _is_plain(expr, found):
+                        always[parameter.name] = f"&{tensor}"
                     if tensor in terms.shapes:
                         tensors[parameter.name] = terms.shapes[tensor]
                 continue
@@ -231,6 +252,7 @@ class LaunchJoin:
             shapes,
             frozenset(absent),
             dict(terms.conditions),
+            always,
         )
 
     def _shapes(self, site: LaunchSite) -> Iterator[tuple[str, Documented]]:

@@ -12,6 +12,7 @@ from opwalker.expand.constraints import written_in_head
 from opwalker.expand.resolve import Context
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.facts.cpp_brackets import split_commas
+from opwalker.model.kernel import PassedFact
 from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
 from opwalker.notation.regex import Regex
 from opwalker.views.device_functions import Reading
@@ -80,6 +81,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         kind="kernel" if "global" in function.flags else "device",
         assembly=tuple(fact for one in reading.all() for fact in one.assembly),
         asked=written_in_head(function),
+        passed=tuple(PassedFact(name, text) for name, text in values.passed.always.items()),
     )
 
 

@@ -276,6 +276,8 @@ class WalkView:
             reading = device.kernel(candidate, root)
             self.sync.kernel(reading)
             passed = join.best(sites[:_LAUNCHES_JOINED], candidate.function)
+            if len(sites) > _LAUNCHES_JOINED:
+                passed = replace(passed, always={})  # not all were looked at
             kernels.append(read_kernel(self._workbench, unit, reading, root, passed))
         return tuple(kernels)
 

@@ -7,7 +7,7 @@ import pytest
 from opwalker.model.kernel import Kernel
 from opwalker.views.entries import EntryView
 from tests.trees import tree
-from tests.views.miniatures import SOURCE, implementation, line_of
+from tests.views.miniatures import SOURCE, implementation, line_of, walk_of
 
 
 def kernel(parameters: str, body: str, before: str = "") -> Kernel:
@@ -409,3 +409,33 @@ __global__ std::enable_if_t<(N > 0) && sizeof(T) == 2> k(T* out) { out[blockIdx.
 """
     walk = EntryView(tree({"k.cu": text}), SOURCE).walk("k")
     assert walk.implementations[-1].kernels[0].asked == ("(N > 0) && sizeof(T) == 2",)
+
+
+PASSING = """template <typename T> __global__ void fold(
+    T* to, const T* from, const T* by, const T* mask, float scale, int first, int rows) {}
+template <typename T> void launch(T* to, const T* by, float scale, int rows) {
+  fold<T><<<rows, 32>>>(to, to, by, nullptr, scale, -1, rows);
+}
+void folded(torch::Tensor& out, const torch::Tensor& in, const std::optional<torch::Tensor>& by, int64_t rows) {
+  auto dense = in.contiguous();
+  const float* by_data = by.has_value() ? by->data_ptr<float>() : nullptr;
+  %s
+}
+TORCH_LIBRARY(ns, m) { m.impl("folded", torch::kCUDA, &folded); }
+"""
+HERE = "fold<float><<<rows, 32>>>(out.data_ptr<float>(), dense.data_ptr<float>(), by_data, nullptr, %s, -1, rows);"
+THERE = "launch<float>(out.data_ptr<float>(), by_data, 1.0f, rows);"
+
+
+@pytest.mark.parametrize(
+    ("launches", "passed"),
+    [
+        ((HERE % "1.0f",), {"to": "&out", "from": "&in", "mask": "nullptr", "scale": "1.0f", "first": "-1"}),
+        ((HERE % "1.0f", HERE % "2.0f"), {"to": "&out", "from": "&in", "mask": "nullptr", "first": "-1"}),
+        ((THERE,), {"mask": "nullptr", "scale": "1.0f", "first": "-1"}),
+        ((HERE % "rows", THERE), {"mask": "nullptr", "first": "-1"}),
+    ],
+)
+def test_what_every_launch_passes_is_said(launches: tuple[str, ...], passed: dict[str, str]) -> None:
+    (found,) = walk_of(PASSING % "\n  ".join(launches), "ns::folded").implementations[0].kernels
+    assert {one.parameter: one.value for one in found.passed} == passed

@@ -14,7 +14,7 @@ from opwalker.model.kernel import WorkFact
 from opwalker.model.notes import Block, Cell, NoteSection, Statement, Statements, Table
 from opwalker.model.walk import Implementation, Kernel, Span, SyncPoint
 from opwalker.views.notes.addresses import address_statements
-from opwalker.views.notes.words import cell, code, codes, count, line, marked, sentence, statement
+from opwalker.views.notes.words import cell, code, codes, count, line, marked, say, sentence, statement
 
 
 def kernel_sections(chosen: Implementation, points: Iterable[SyncPoint] = ()) -> tuple[NoteSection, ...]:
@@ -40,11 +40,23 @@ def _kernel(number: int, kernel: Kernel, told: set[tuple[str, int]]) -> NoteSect
 
 def _parameters(kernel: Kernel) -> Table:
     documented = any(one.shape_text for one in kernel.parameters)
+    given = {one.parameter: one.value for one in kernel.passed if one.value != f"&{one.parameter}"}
     rows = []
     for one in kernel.parameters:
         shape = Cell(code(one.shape_text), one.shape_span) if one.shape_text else cell("")
-        rows.append((Cell(code(one.name)), Cell(code(one.type)), *((shape,) if documented else ())))
-    return Table(("Parameter", "type", *(("documented shape",) if documented else ())), tuple(rows))
+        value = given.get(one.name, "")
+        of = say("the elements of ") if value.startswith("&") else ()
+        passed = Cell((*of, *code(value.removeprefix("&")))) if value else cell("")
+        rows.append(
+            (
+                Cell(code(one.name)),
+                Cell(code(one.type)),
+                *((shape,) if documented else ()),
+                *((passed,) if given else ()),
+            )
+        )
+    heads = (*(("documented shape",) if documented else ()), *(("always passed",) if given else ()))
+    return Table(("Parameter", "type", *heads), tuple(rows))
 
 
 def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
