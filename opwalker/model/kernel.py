@@ -80,11 +80,13 @@ class ReductionFact(Struct, frozen=True):
 
 
 class DeviceCall(Struct, frozen=True):
-    """A function of the tree that a kernel calls: where it is called and where it is defined."""
+    """A function of the tree that a kernel calls: where it is called and where it is defined. ``overloaded`` where the
+    call is not shown to mean one of several overloads: then each of them stands."""
 
     name: str
     line: int
     at: Span
+    overloaded: bool = False
 
 
 class PassedFact(Struct, frozen=True):

@@ -35,7 +35,7 @@ _OVERLOADS = 8
 
 class Reading(Struct):
     """One function. ``events`` are its own and those of accessors it calls, in source order; ``calls`` are the other
-    functions of the tree that it calls, each with its call."""
+    functions of the tree that it calls, each with its call; ``several`` the calls that can mean several overloads."""
 
     candidate: Candidate
     body: Body
@@ -43,6 +43,7 @@ class Reading(Struct):
     calls: list[tuple[CallFact, Reading]] = field(default_factory=list)
     assembly: list[AsmFact] = field(default_factory=list)
     accessor: bool = False
+    several: list[tuple[CallFact, tuple[Candidate, ...]]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -105,6 +106,8 @@ class DeviceReader:
             candidates = _fitting(call, own.body, named)
             found = [inner for one in candidates if (inner := self._called(one, root, depth)) is not None]
             inner = found[0] if len(found) == 1 == len(candidates) else _alike(found) if found else None
+            if inner is None and len(candidates) > 1:
+                reading.several.append((call, candidates))
             if inner is not None:
                 reading.calls.append((call, inner))
                 if inner.accessor:

@@ -121,13 +121,18 @@ def _is_wide(kind: str) -> bool:
 
 
 def calls_of(reading: Reading) -> tuple[DeviceCall, ...]:
-    """The functions of the tree that a kernel calls, each at its first call."""
-    out: dict[str, DeviceCall] = {}
-    for call, inner in reading.calls:
-        function = inner.candidate.function
-        at = Span(inner.candidate.path, function.line, function.end_line)
-        out.setdefault(inner.name, DeviceCall(inner.name, reading.body.use_line(call.start), at))
-    return tuple(out.values())
+    """The functions of the tree that a kernel calls, each at its first call; overloads that are not told apart all."""
+    found = [(call, (inner.candidate,)) for call, inner in reading.calls] + reading.several
+    out: dict[str, list[DeviceCall]] = {}
+    for call, candidates in sorted(found, key=lambda pair: pair[0].start):
+        line = reading.body.use_line(call.start)
+        for one in candidates:
+            at = Span(one.path, one.function.line, one.function.end_line)
+            made = DeviceCall(one.function.qualified_name, line, at, len(candidates) > 1)
+            held = out.setdefault(made.name, [])
+            if not held or (made.overloaded and held[0].line == line and made not in held):
+                held.append(made)
+    return tuple(made for held in out.values() for made in held)
 
 
 def reductions_of(reading: Reading) -> tuple[ReductionFact, ...]:

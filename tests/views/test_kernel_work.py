@@ -439,3 +439,19 @@ THERE = "launch<float>(out.data_ptr<float>(), by_data, 1.0f, rows);"
 def test_what_every_launch_passes_is_said(launches: tuple[str, ...], passed: dict[str, str]) -> None:
     (found,) = walk_of(PASSING % "\n  ".join(launches), "ns::folded").implementations[0].kernels
     assert {one.parameter: one.value for one in found.passed} == passed
+
+
+OVERLOADS = """struct Pair { float a; float b; };
+__device__ void fetch(Pair& to, const Pair* from) { to = *from; to.a += 1; }
+template <typename V> __device__ void fetch(V& to, const V* from) { to = *from; }
+__device__ float twice(float one) { return one + one; }
+"""
+
+
+def test_a_call_that_can_mean_several_overloads_names_them_all() -> None:
+    found = kernel("T* x", "T held; fetch(held, x + 1); fetch(held, x); x[0] = twice(x[1]);", OVERLOADS).calls
+    assert [(one.name, one.at.line, one.overloaded) for one in found] == [
+        ("fetch", 2, True),
+        ("fetch", 3, True),
+        ("twice", 4, False),
+    ]
