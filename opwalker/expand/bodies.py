@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import cached_property
+from typing import Any
 
 from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
@@ -51,6 +52,8 @@ class Body:
         #: What a name means at an offset, and the origin of a value written at one: each is asked for many times.
         self.holders: dict[tuple[str, int], LocalFact | LambdaFact | None] = {}
         self.origins: dict[tuple[int, int, str, str], Origin] = {}
+        #: What a view keeps with the body, by its own name.
+        self.kept: dict[str, Any] = {}
         self._scopes: dict[str, list[Span2]] = {}
         self._locals_at: dict[tuple[str, int], list[LocalFact]] = {}
         self._assigns_at: dict[tuple[str, int], list[AssignFact]] = {}

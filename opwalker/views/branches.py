@@ -42,6 +42,7 @@ class Branches:
     def __init__(self, body: Body) -> None:
         self._body = body
         self._blocks = body.facts.blocks
+        self._guards: dict[int, Guard | None] = body.kept.setdefault(f"guards of {type(self).__name__}", {})
 
     def chain(self, number: int) -> list[int]:
         """A block and those around it, outermost first; nothing for -1."""
@@ -212,6 +213,11 @@ class Branches:
         return Expr("binary", "!=", (expr, Expr("name", "nullptr"))) if kind.rstrip().endswith("*") else expr
 
     def _guard(self, number: int) -> Guard | None:
+        if number not in self._guards:
+            self._guards[number] = self._read_guard(number)
+        return self._guards[number]
+
+    def _read_guard(self, number: int) -> Guard | None:
         block = self._blocks[number]
         if block.kind == "case":
             return self._case_guard(number)

@@ -7,7 +7,7 @@ raises demands the condition that leads around it: ``if (n % 4) throw …`` dema
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -66,8 +66,14 @@ class Demand(Struct, frozen=True):
     guards: tuple[Guard, ...]
 
 
-def demands_of(body: Body) -> Iterator[Demand]:
+def demands_of(body: Body) -> Sequence[Demand]:
     """What the checks of a body demand, as expressions; each part of an ``&&`` by itself."""
+    if "demands" not in body.kept:
+        body.kept["demands"] = tuple(_demands(body))
+    return body.kept["demands"]
+
+
+def _demands(body: Body) -> Iterator[Demand]:
     branches = Returns(body)
     for call in body.facts.calls:
         if not _is_check(body, call) or call.template_arguments is not None:
@@ -93,8 +99,14 @@ def _demanded(body: Body, branches: Returns, block: int, offset: int) -> Iterato
             yield Demand(part, offset, body.use_line(offset), tuple(needed([*past, *branches.around(outer)])))
 
 
-def failures_of(body: Body) -> Iterator[tuple[int, CheckFact]]:
+def failures_of(body: Body) -> Sequence[tuple[int, CheckFact]]:
     """Every place of a body that always raises, ``(offset, check)``, those in macros of libraries included."""
+    if "failures" not in body.kept:
+        body.kept["failures"] = tuple(_failures(body))
+    return body.kept["failures"]
+
+
+def _failures(body: Body) -> Iterator[tuple[int, CheckFact]]:
     branches = Returns(body)
     for call in body.facts.calls:
         if call.receiver is not None:

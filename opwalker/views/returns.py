@@ -35,8 +35,8 @@ class Returns(Branches):
         for exit_ in body.facts.exits:
             if exit_.kind == "return":
                 self._out.setdefault(exit_.block, []).append(exit_)
-        self._left: dict[int, Expr | None] = {}
-        self._holds: dict[int, Expr | None] = {}
+        self._left: dict[int, Expr | None] = body.kept.setdefault("left", {})
+        self._holds: dict[int, Expr | None] = body.kept.setdefault("holds", {})
 
     def early(self) -> tuple[ReturnFact, ...]:
         """The returns of the function itself that leave steps behind them undone."""

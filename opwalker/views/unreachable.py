@@ -189,7 +189,7 @@ class Judge:
         if key not in self._held:
             held = self._read.get(id(body))
             if held is None:
-                held = self._read[id(body)] = (body, Branches(body), tuple(demands_of(body)))
+                held = self._read[id(body)] = (body, Branches(body), demands_of(body))
             _, branches, demands = held
             self._held[key] = (tuple(_around(body, branches, offset)), tuple(_before(body, branches, demands, offset)))
         return self._held[key]

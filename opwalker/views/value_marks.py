@@ -32,6 +32,8 @@ class Marks:
         self._body = body
         self._known = known
         self._found: dict[str, list[int]] = {}
+        #: What stands in the text is the same whatever is known besides.
+        self._counted: dict[str, list[int]] = body.kept.setdefault("marks", {})
 
     def of(self, text: str) -> list[int]:
         """The changes of one variable, or of a part of one."""
@@ -40,9 +42,14 @@ class Marks:
             found = self._found[text] = self._read(text)
         return found
 
-    @cached_property
+    @property
     def _words(self) -> frozenset[str]:
         """The words that stand in any form of a change: a quick no for most."""
+        if "marked words" not in self._body.kept:
+            self._body.kept["marked words"] = self._read_words()
+        return self._body.kept["marked words"]
+
+    def _read_words(self) -> frozenset[str]:
         full = self._body.expanded.full
         words = {match.group(1) for form in _CHANGED for match in form.finditer(full)}
         return frozenset(words.union(*(_WORD.findall(match.group(1)) for match in _LISTED.finditer(full))))
@@ -58,11 +65,14 @@ class Marks:
         return out
 
     def _read(self, text: str) -> list[int]:
-        found: list[int] = []
-        if not _WORD.fullmatch(text) or text in self._words:
-            word = re.escape(text)
-            counted = rf"(?:\+\+|--)\s*{word}\b|\b{word}\s*(?:\+\+|--)|[(,={{]\s*&\s*{word}\b(?!\s*[.\[(]|->)"
-            read = rf">>\s*{word}\b\s*;|\btie\([^()]*\b{word}\b|\bswap\([^()]*\b{word}\b"
-            found = [match.start() for match in re.finditer(f"{counted}|{read}", self._body.expanded.full)]
+        if text not in self._counted:
+            self._counted[text] = self._written(text) if not _WORD.fullmatch(text) or text in self._words else []
         given = self._given.get(text, ())
-        return found + [start for name, position, start in given if self._known.takes_reference(name, position)]
+        named = [start for name, position, start in given if self._known.takes_reference(name, position)]
+        return self._counted[text] + named
+
+    def _written(self, text: str) -> list[int]:
+        word = re.escape(text)
+        counted = rf"(?:\+\+|--)\s*{word}\b|\b{word}\s*(?:\+\+|--)|[(,={{]\s*&\s*{word}\b(?!\s*[.\[(]|->)"
+        read = rf">>\s*{word}\b\s*;|\btie\([^()]*\b{word}\b|\bswap\([^()]*\b{word}\b"
+        return [match.start() for match in re.finditer(f"{counted}|{read}", self._body.expanded.full)]
