@@ -114,7 +114,10 @@ class Answers:
                 self._read.update(trace.paths)
                 return found
         found = self.recall(whole, kind)
-        if found is None:
+        if found is not None:
+            # It was kept so because Python texts were read for it: that is so of every answer that rests on it.
+            self._python_read = True
+        else:
             others, self._python_read = self._python_read, False
             found = answer()
             if self._python_read:

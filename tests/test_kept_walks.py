@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from collections.abc import Iterator
@@ -156,3 +157,24 @@ def test_what_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pat
 
 
 _WORKBENCH = Session.__dict__["workbench"]
+
+
+def test_an_answer_that_rests_on_one_about_python_is_kept_no_longer_than_that(tmp_path: Path) -> None:
+    """Whether what it rests on was worked out or recalled."""
+    root = tmp_path / "kit"
+    shutil.copytree(KIT, root)
+    wrapper = "classickit/segments.py"
+
+    def session() -> Session:
+        return Session(Options(source=str(root), cache=tmp_path / "cache", jobs=1))
+
+    def lines(one: Session) -> int:
+        return one.kept_native("lines", int, lambda: one.text(wrapper).count("\n"))
+
+    with contextlib.closing(session()) as one:
+        first = lines(one)
+    with contextlib.closing(session()) as one:
+        assert one.kept_native("twice the lines", int, lambda: 2 * lines(one)) == 2 * first
+    in_front(root / wrapper, 1)
+    with contextlib.closing(session()) as one:
+        assert one.kept_native("twice the lines", int, lambda: 2 * lines(one)) == 2 * first + 2
