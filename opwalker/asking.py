@@ -18,7 +18,7 @@ from opwalker.answers import BUILT, Answers, Options
 from opwalker.model.build import BuildFacts
 from opwalker.model.source import FileEntry, SourceRoot
 from opwalker.model.walk import Gap, Op, SourceInfo
-from opwalker.notation.readings import SHAPES, Shape
+from opwalker.notation.readings import KEPT
 
 if TYPE_CHECKING:
     from opwalker.expand.made import MadeFile
@@ -97,7 +97,8 @@ class Session(Answers):
         self._python_read = False
         #: The files of C++ that the workbench has read so far.
         self._read: set[str] = set()
-        SHAPES.recall_from(lambda: self.recall(self._key("shapes", ""), dict[str, Shape | None]))
+        for name, readings, kind in KEPT:
+            readings.recall_from(lambda name=name, kind=kind: self.recall(self._key(name, ""), kind))
         self.producers = registry.producers(registry.REGISTRY)
         self.source = SourceInfo(self.root.name, self.root.version, self.root.revision)
 
@@ -261,10 +262,11 @@ class Session(Answers):
 
     def close(self) -> None:
         """Let go of the store."""
-        if SHAPES.fresh:
-            self.keep(self._key("shapes", ""), SHAPES.known)
-        # What is not known yet cannot come from this store any more.
-        SHAPES.recall_from(lambda: None)
+        for name, readings, _ in KEPT:
+            if readings.fresh:
+                self.keep(self._key(name, ""), readings.known)
+            # What is not known yet cannot come from this store any more.
+            readings.recall_from(lambda: None)
         if "signatures" in self.__dict__ and self.signatures.fresh:
             self.keep(self._key("signatures", ""), self.signatures.known)
         self.store.close()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from opwalker.model.schema import AliasSet, OpSchema, SchemaArgument, SchemaReturn, SchemaType
 from opwalker.model.walk import Argument, Returned
 from opwalker.notation import schema_types
+from opwalker.notation.readings import SCHEMAS
 from opwalker.notation.schema_text import TOKEN, normalise_schema_text, print_alias, print_schema, print_type
 
 if TYPE_CHECKING:
@@ -64,6 +65,13 @@ def parse_schema(text: str, *, type_variables: bool = True) -> OpSchema:
     ``type_variables=False`` refuses type variables, as a registration in C++ does. A ``*`` with no argument behind it
     says nothing and is dropped.
     """
+    schema = SCHEMAS.reading(text, _parsed)
+    if not type_variables:
+        _refuse_type_variables(schema, text)
+    return schema
+
+
+def _parsed(text: str) -> OpSchema:
     from lark.exceptions import UnexpectedInput
 
     try:
@@ -72,8 +80,6 @@ def parse_schema(text: str, *, type_variables: bool = True) -> OpSchema:
         raise _syntax_error(text, error) from None
     if "\n" in text:
         _refuse_line_breaks(text)
-    if not type_variables:
-        _refuse_type_variables(schema, text)
     return schema
 
 

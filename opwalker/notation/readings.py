@@ -7,7 +7,9 @@ an earlier run, neither the parser nor its tables are loaded. Where earlier read
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from opwalker.model.schema import OpSchema
 
 T = TypeVar("T")
 
@@ -52,5 +54,14 @@ class Readings(Generic[T]):
 #: What a shape's text says: alternatives of dimensions, their styles, and what joins them.
 Shape = tuple[tuple[tuple[str, ...], ...], tuple[str, ...], tuple[str, ...]]
 
-#: The readings of shapes in comments (``shape_comment``), one for a process: whoever keeps them recalls them here.
+#: The readings of shapes in comments (``shape_comment``), one for a process.
 SHAPES: Readings[Shape | None] = Readings()
+
+#: The readings of op schemas (``op_schema``).
+SCHEMAS: Readings[OpSchema] = Readings()
+
+#: All readings that are worth keeping, by name, with the type of what is kept.
+KEPT: tuple[tuple[str, Readings, Any], ...] = (
+    ("shapes", SHAPES, dict[str, Shape | None]),
+    ("schemas", SCHEMAS, dict[str, OpSchema]),
+)
