@@ -269,10 +269,14 @@ def _plain(begin: Poly) -> bool:
 
 def _group(begin: Poly) -> str | None:
     """``n`` where a loop begins at ``threadIdx.x / n``: so many threads take each pass together."""
-    for atom in begin.all_atoms():
-        if atom.kind == "quotient" and indexes_of(atom.parts[0]) and atom.parts[1] != poly(1):
-            return bare(shown(atom.parts[1]))
-    return None
+    sizes = {
+        bare(shown(atom.parts[1]))
+        for atom in begin.all_atoms()
+        if atom.kind == "quotient"
+        and any(one.startswith("threadIdx") for one in indexes_of(atom.parts[0]))
+        and atom.parts[1] != poly(1)
+    }
+    return min(sizes, default=None)
 
 
 def _apart(begin: Poly, behind: bool) -> str | None:

@@ -36,6 +36,8 @@ SAID = [
     ("for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;", ["the threads of a block stride over n (i)"]),
     ("for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) out[i] = 0;",
      ["the threads of all blocks stride over n (i)"]),
+    ("for (int i = first[blockIdx.x / 2] / n + threadIdx.x; i < m; i += blockDim.x) out[i] = 0;",
+     ["the threads of a block stride from first[(blockIdx.x / 2)] / n to m (i)"]),
     ("for (int row = blockIdx.x; row < n; row += gridDim.x) out[row] = 0;", ["blocks stride over n (row)"]),
     ("int at = blockIdx.x * blockDim.x + threadIdx.x; if (at >= n) return; out[at] = 0;",
      ["one thread for each at, counted over all blocks, while it is below n"]),
