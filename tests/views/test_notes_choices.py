@@ -1,4 +1,4 @@
-"""Dispatch in a note: what decides a template argument is told, and nothing that does not decide it."""
+"""Dispatch and definitions in a note: what decides a template argument is told, and nothing that does not decide it."""
 
 from __future__ import annotations
 
@@ -56,3 +56,11 @@ def test_a_value_made_by_a_macro_stands_where_the_macro_is_used() -> None:
     walk = walk_of(TEXT, "ns::fold")
     axes = {one.parameter: one for launch in walk.implementations[0].launches for one in launch.axes}
     assert {origin.line for origin in axes["BYTES"].origins} == {5}
+
+
+def test_a_definition_with_another_schema_says_so() -> None:
+    text = """void fold(torch::Tensor& x) {}
+TORCH_LIBRARY(ns, m) { m.def("fold(Tensor! x) -> ()"); m.def("fold() -> ()"); m.impl("fold", torch::kCUDA, &fold); }
+"""
+    said = section(note_of(walk_of(text, "ns::fold"), "cuda"), "contract")
+    assert [one for one in said if one.startswith("Defined")] == ["Defined.", "Defined, there as `fold() -> ()`."]

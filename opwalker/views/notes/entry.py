@@ -115,7 +115,8 @@ def _contract(op: Op) -> list[Statement]:
     for one in op.defs:
         where = f" in the build for {', '.join(one.builds)}" if one.builds else ""
         under = (" under ", code(f"#if {one.condition}")) if one.condition else ()
-        out.append(statement(f"Defined{where}", *under, ".", at=[line(one.file, one.line)]))
+        other = (", there as ", code(one.schema)) if one.schema else ()
+        out.append(statement(f"Defined{where}", *under, *other, ".", at=[line(one.file, one.line)]))
     for impl in op.impls:
         function = (code(impl.function),) if impl.function else ("a function without a name",)
         key = (code(impl.key),) if impl.key else ("every key",)
