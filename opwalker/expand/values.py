@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct, field
 
-from opwalker.notation.polynomial import Atom, Poly, call, poly, quotient, remainder, replace, symbol
+from opwalker.notation.polynomial import Atom, Poly, call, of_atom, poly, quotient, remainder, replace, symbol
 
 #: Symbols that tell threads and blocks apart.
 THREAD_INDEXES = frozenset(f"{which}.{axis}" for which in ("threadIdx", "blockIdx") for axis in "xyz")
@@ -138,13 +138,30 @@ def combined(operator: str, left: Poly, right: Poly) -> Value:
 
 
 def shown(value: Poly) -> str:
-    """A polynomial for a reader: the marks that tell symbols of one name apart are left out where one is alone."""
+    """A polynomial for a reader: the marks that tell symbols of one name apart are left out where one is alone, and
+    ``(a - 1) / b + 1`` is ``(a + b - 1) / b``, as sources write it."""
     held: dict[str, set[str]] = {}
     for atom in value.all_atoms():
         held.setdefault(atom.name.rstrip("'"), set()).add(atom.name)
 
     def plain(atom: Atom) -> Poly | None:
         name = atom.name.rstrip("'")
+        if atom.parts:
+            return of_atom(Atom(atom.kind, atom.name, tuple(_rounded_up(part) for part in atom.parts)))
         return symbol(name) if atom.kind == "symbol" and name != atom.name and len(held[name]) == 1 else None
 
-    return str(replace(value, plain))
+    return str(_rounded_up(replace(value, plain)))
+
+
+def _rounded_up(value: Poly) -> Poly:
+    """A sum of a quotient and a number with the number inside of it, where the dividend is less a number."""
+    number = value.constant_term
+    for monomial, factor in value.terms.items():
+        atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
+        if atom is None or atom.kind != "quotient" or number <= 0 or factor <= 0 or number % factor:
+            continue
+        dividend, divisor = atom.parts
+        if dividend.constant_term < 0:
+            whole = of_atom(Atom("quotient", "", (dividend + divisor * (number // factor), divisor)))
+            return value - factor * of_atom(atom) - number + factor * whole
+    return value

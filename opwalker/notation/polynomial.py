@@ -119,6 +119,11 @@ class Poly:
         return self.terms[ONE] if len(self.terms) == 1 and ONE in self.terms else None
 
     @property
+    def constant_term(self) -> int:
+        """What it has beside its symbols."""
+        return self.terms.get(ONE, 0)
+
+    @property
     def atom(self) -> Atom | None:
         """The atom that it is, alone and once; None for anything else."""
         if len(self.terms) == 1:
