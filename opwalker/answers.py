@@ -45,11 +45,6 @@ class Options(Struct, frozen=True):
     cache: Path | None = None
 
 
-def digest(value: object) -> str:
-    """A digest of a value that can be encoded: equal digests, equal values."""
-    return hashlib.blake2b(msgspec.msgpack.encode(value), digest_size=16).hexdigest()
-
-
 @functools.lru_cache(maxsize=1)
 def _program() -> str:
     """A digest of this program's own files: answers of other code are not used again."""
@@ -156,10 +151,12 @@ class Answers:
     @functools.cached_property
     def _made_states(self) -> dict[str, str]:
         """Digests of what macros make, by file; under no path, of all names that they make."""
+        from opwalker.link.store_rows import value_digest
+
         whole = hashlib.blake2b(digest_size=16)
         states: dict[str, str] = {}
         for one in self.made:
-            states[one.path] = digest(one)
+            states[one.path] = value_digest(one)
             whole.update(repr((one.path, *one.names())).encode("utf-8", "surrogateescape"))
         return {**states, "": whole.hexdigest()}
 
@@ -174,10 +171,13 @@ class Answers:
         """Digests of C++ code: what stands behind the last word of it does not count."""
         return {path: digest for digest, path in self.store.names_of_kind("code")}
 
-    def _key(self, question: str, state: str) -> str:
+    def _settings(self) -> str:
         # The folder is part of the key as little as the time is: only what was read and what read it.
-        about = repr((self.options.build, self.options.defines, self.options.archs, self.root.name, self.root.version))
-        return f"{question}|{about}|{state}"
+        options = self.options
+        return repr((options.build, options.defines, options.archs, self.root.name, self.root.version))
+
+    def _key(self, question: str, state: str) -> str:
+        return f"{question}|{self._settings()}|{state}"
 
     def recall(self, key: str, kind: type[T]) -> T | None:
         """What this program's code has kept under a key, which says all that the answer depends on; or None."""
@@ -193,9 +193,7 @@ class Answers:
 
     def about(self) -> str:
         """What every answer depends on besides the files: the options, and this program's code."""
-        # The folder is part of the key as little as the time is: only what was read and what read it.
-        options = self.options
-        return repr((options.build, options.defines, options.archs, self.root.name, self.root.version, _program()))
+        return f"{self._settings()}|{_program()}"
 
     def _state(self, languages: tuple[str, ...]) -> str:
         """A digest of the contents that an answer depends on."""

@@ -8,16 +8,13 @@ from __future__ import annotations
 import math
 
 from opwalker.expand.terms import SIZES, ConstTerm
+from opwalker.notation.comparisons import COMPARISONS
 
 BINARY = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8,
     "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
 _RANK = ("bool", "int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long", "double")
-_COMPARED = {
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
-    "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
-}  # fmt: skip
 
 
 def promoted(kind: str) -> str:
@@ -35,8 +32,8 @@ def common(left: str, right: str) -> str:
 def apply(operator: str, left: ConstTerm, right: ConstTerm) -> ConstTerm | None:
     """A binary operation; None where it has no value."""
     a, b = left.value, right.value
-    if operator in _COMPARED:
-        return ConstTerm(int(_COMPARED[operator](a, b)), "bool")
+    if operator in COMPARISONS:
+        return ConstTerm(int(COMPARISONS[operator](a, b)), "bool")
     if operator in ("&&", "||"):
         return ConstTerm(int(bool(a) and bool(b) if operator == "&&" else bool(a) or bool(b)), "bool")
     kind = common(left.type, right.type)

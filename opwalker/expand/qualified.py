@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from opwalker.facts.cpp_brackets import match_angle
+from opwalker.facts.cpp_brackets import without_angles
 
 ANONYMOUS = "(anonymous namespace)"
 
@@ -16,13 +16,7 @@ ANONYMOUS = "(anonymous namespace)"
 @functools.lru_cache(maxsize=1 << 15)
 def strip_arguments(text: str) -> str:
     """A qualified name without template arguments: ``A<B>::f<C>`` to ``A::f``."""
-    out = text
-    while True:
-        at = out.find("<")
-        close = match_angle(out, at) if at >= 0 else -1
-        if close < 0:
-            return "".join(out.split())
-        out = out[:at] + out[close:]
+    return "".join(without_angles(text).split())
 
 
 def visible(scope: tuple[str, ...]) -> tuple[str, ...]:

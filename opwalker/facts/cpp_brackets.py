@@ -55,6 +55,17 @@ def match_angle(text: str, start: int) -> int:
     return -1
 
 
+def without_angles(text: str, *, blanked: bool = False) -> str:
+    """A text without what stands in angle brackets, and without these; ``blanked`` leaves as many spaces."""
+    out = text
+    while True:
+        at = out.find("<")
+        close = match_angle(out, at) if at >= 0 else -1
+        if close < 0:
+            return out
+        out = out[:at] + " " * (close - at if blanked else 0) + out[close:]
+
+
 _BRACKETS = Regex(r"[()\[\]{}]")
 
 

@@ -11,7 +11,7 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from opwalker.facts.cpp_brackets import flat, last_word, match_angle, match_bracket, split_commas
+from opwalker.facts.cpp_brackets import flat, last_word, match_angle, match_bracket, split_commas, without_angles
 from opwalker.notation.regex import Regex
 
 #: Names whose parentheses belong to an attribute or specifier, never to a parameter list.
@@ -235,7 +235,7 @@ def _build(head, begin, chosen, template, bare, class_name, operator) -> Functio
         return None
     if return_type.rstrip().endswith(("=", ",", "(", "return", "new", ".", "->", "else", "goto", "case")):
         return None
-    if "=" in prefix and _ASSIGNED.search(_outside_angles(prefix)):
+    if "=" in prefix and _ASSIGNED.search(without_angles(prefix, blanked=True)):
         return None
     tail = head[close:].rstrip()
     required = [_required(head[:begin])] if "requires" in head[:begin] else []
@@ -292,16 +292,6 @@ def _read_tail(tail: str, return_type: str, flags: list[str], attributes: list[s
     if trailing and return_type.split()[-1:] == ["auto"]:
         return " ".join(trailing.group(1).split())
     return return_type
-
-
-def _outside_angles(prefix: str) -> str:
-    out = prefix
-    while True:
-        at = out.find("<")
-        close = match_angle(out, at) if at >= 0 else -1
-        if close < 0:
-            return out
-        out = out[:at] + " " * (close - at) + out[close:]
 
 
 def _qualifiers(head: str, begin: int, name_at: int) -> tuple[tuple[str, ...], int]:
@@ -377,7 +367,7 @@ def parse_parameters(
         offset = begin + len(piece) - len(piece.lstrip())
         close = begin + len(piece.rstrip())
         default: str | None = None
-        equals = _ASSIGNED.search(_outside_angles(piece)) if "=" in piece else None
+        equals = _ASSIGNED.search(without_angles(piece, blanked=True)) if "=" in piece else None
         declared = piece
         if equals:
             default = " ".join((shown or text)[begin + equals.end() : stop].split())

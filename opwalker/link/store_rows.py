@@ -10,6 +10,8 @@ import sqlite3
 import zlib
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 #: ``(digest, kind, producer, blob, ((name, kind of name), …))``.
 FactsRow = tuple[str, str, str, bytes, Sequence[tuple[str, str]]]
 
@@ -46,6 +48,11 @@ def unsealed(blob: bytes) -> bytes | None:
 def stamp_of(blob: bytes) -> str:
     """A digest of encoded facts: equal stamps, equal facts, whatever text they were read from."""
     return hashlib.blake2b(blob, digest_size=8).hexdigest()
+
+
+def value_digest(value: object) -> str:
+    """A digest of a value that can be encoded: equal digests, equal values."""
+    return hashlib.blake2b(msgspec.msgpack.encode(value), digest_size=16).hexdigest()
 
 
 def bound(text: str) -> str | bytes:

@@ -9,18 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opwalker.notation.comparisons import COMPARISONS
 from opwalker.notation.cpp_expression import Expr, print_expression, terms
 from opwalker.notation.tensor_expression import whole
 
 _FAR = 1 << 62
-_HOLDS = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
 
 
 def implied(conditions: Sequence[Expr]) -> set[int]:
@@ -47,7 +40,7 @@ def _subject(condition: Expr) -> str | None:
 
 
 def _compared(test: Expr) -> str | None:
-    if test.kind != "binary" or test.text not in _HOLDS or whole(test.parts[1]) is None:
+    if test.kind != "binary" or test.text not in COMPARISONS or whole(test.parts[1]) is None:
         return None
     return print_expression(test.parts[0])
 
@@ -80,4 +73,4 @@ def _at(condition: Expr, value: int) -> bool:
         sides = [_at(part, value) for part in condition.parts]
         return any(sides) if condition.text == "||" else all(sides)
     number = whole(condition.parts[1])
-    return number is not None and _HOLDS[condition.text](value, number)
+    return number is not None and COMPARISONS[condition.text](value, number)

@@ -12,16 +12,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
+from opwalker.notation.comparisons import COMPARISONS
 from opwalker.notation.cpp_expression import Expr, changed
-
-_COMPARES = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
 
 
 def narrowed(conditions: Sequence[Expr], body: Body) -> list[Expr]:
@@ -61,7 +53,7 @@ def _with(condition: Expr, fixed: dict[str, int]) -> Expr:
     """The names that are compared with a number, as the numbers that they are."""
 
     def put(node: Expr) -> Expr | None:
-        if node.kind == "binary" and node.text in _COMPARES:
+        if node.kind == "binary" and node.text in COMPARISONS:
             left, right = node.parts
             if left.kind == "name" and left.text in fixed and _whole(right) is not None:
                 return replace(node, parts=(Expr("number", str(fixed[left.text])), right))
@@ -71,9 +63,9 @@ def _with(condition: Expr, fixed: dict[str, int]) -> Expr:
 
 
 def _decided(expr: Expr) -> Expr | bool:
-    if expr.kind == "binary" and expr.text in _COMPARES:
+    if expr.kind == "binary" and expr.text in COMPARISONS:
         numbers = [_whole(part) for part in expr.parts]
-        return expr if None in numbers else _COMPARES[expr.text](*numbers)
+        return expr if None in numbers else COMPARISONS[expr.text](*numbers)
     if expr.kind == "unary" and expr.text == "!":
         found = _decided(expr.parts[0])
         return expr if isinstance(found, Expr) else not found

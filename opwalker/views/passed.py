@@ -6,11 +6,9 @@ pages and queries are loaded where they are needed.
 
 from __future__ import annotations
 
-import hashlib
-
-import msgspec
 from msgspec.structs import replace
 
+from opwalker.link.store_rows import value_digest
 from opwalker.model.walk import PatternRef, Walk
 
 
@@ -24,5 +22,5 @@ def with_patterns(session, walk: Walk) -> Walk:
 
     # Where the functions are registered has no say in what they hold.
     ways = tuple(replace(one, registered_at=None, condition=None) for one in walk.implementations)
-    way = hashlib.blake2b(msgspec.msgpack.encode((ways, walk.flags)), digest_size=12).hexdigest()
+    way = value_digest((ways, walk.flags))
     return replace(walk, patterns=session.apart(f"patterns of:{way}", tuple[PatternRef, ...], passed))

@@ -6,15 +6,14 @@ depends on besides files of C++, and nothing of where the registration stands; a
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
+from opwalker.link.store_rows import value_digest
 from opwalker.model.binding import Binding
 from opwalker.model.walk import FlagStruct, Gap, Implementation, Ownership, ShapeSource, SyncPoint
 
@@ -65,5 +64,4 @@ def hosts_of_registered(workbench: Workbench, one: Registered) -> list[Candidate
 
 def question(them: Sequence[Registered], names: Sequence[str], wrapper: Mapping[str, ShapeSource]) -> str:
     """What following some registrations depends on besides files: the key of the answer."""
-    asked = msgspec.msgpack.encode((tuple(them), tuple(names), dict(wrapper)))
-    return f"followed:{hashlib.blake2b(asked, digest_size=16).hexdigest()}"
+    return f"followed:{value_digest((tuple(them), tuple(names), dict(wrapper)))}"

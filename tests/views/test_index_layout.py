@@ -337,8 +337,13 @@ def test_what_becomes_of_an_element_that_is_passed(body: str, access: dict[str, 
         ("if (wide) { out[n] = take(in, n); } else { out[n] = 0; }", ["wide"]),
         ("if (n > 2) { out[0] = 1; return; } out[n] = take(in, n);", ["n <= 2"]),
         ("if constexpr (WIDTH == 4) { out[0] = 1; } else { out[n] = in[n]; }", ["WIDTH != 4"]),
-        (("if constexpr (std::is_same_v<T, int>) { out[0] = 1; } else if constexpr (std::is_same_v<T, half>) {\n"
-         "if (n > 2) out[n] = wide ? in[n] : 0; }"), ["std::is_same_v<T, half> && wide"]),
+        (
+            (
+                "if constexpr (std::is_same_v<T, int>) { out[0] = 1; } else if constexpr (std::is_same_v<T, half>) {\n"
+                "if (n > 2) out[n] = wide ? in[n] : 0; }"
+            ),
+            ["std::is_same_v<T, half> && wide"],
+        ),
     ],
 )
 def test_the_choice_or_branch_that_an_access_stands_in(body: str, under: list[str | None]) -> None:
