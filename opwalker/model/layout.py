@@ -25,8 +25,9 @@ class LayoutFact(Struct, frozen=True):
     documented shape), ``equal_with_strides`` (the same with strides that the host passes), ``differs`` (then
     ``reason`` says what it computes instead) or ``not_decided`` (with the reason). ``given`` is what the verdict takes
     for granted, ``requires`` what the caller has to hold to. ``access`` is ``read``, ``write`` or ``read, write``;
-    ``through`` names the device function that the access stands in, if not the kernel itself; ``under`` is the branch
-    that chooses the address.
+    ``through`` names the device function that the access stands in, if not the kernel itself; ``under`` is what has to
+    hold: the branch that chooses the address, those around the access and the returns before it. ``also_at`` are more
+    lines of the same access.
     """
 
     tensor: str
@@ -45,3 +46,4 @@ class LayoutFact(Struct, frozen=True):
     through: str | None = None
     documented_at: Span | None = None
     under: str | None = None
+    also_at: tuple[int, ...] = ()

@@ -24,7 +24,7 @@ from opwalker.model.layout import Coordinate, LayoutFact
 from opwalker.notation.cpp_expression import Expr, parse_expression
 from opwalker.notation.polynomial import Atom, Poly, poly, symbol
 from opwalker.views.index_compare import Comparison, Dim, Taken, compare
-from opwalker.views.kernel_conditions import Conditions, joined
+from opwalker.views.kernel_conditions import Conditions, either, joined
 from opwalker.views.kernel_values import KernelValues
 
 #: Accesses of one kernel that are looked at, and facts that are given for one tensor.
@@ -43,6 +43,7 @@ class _Found(Struct, frozen=True):
     through: tuple[str, ...]
     line: int
     under: str | None
+    where: tuple[str, ...] = ()
 
 
 class LayoutReader:
@@ -64,7 +65,7 @@ class LayoutReader:
 
     def facts(self) -> tuple[LayoutFact, ...]:
         """One fact for each way in which a documented tensor is addressed, by parameter and line."""
-        groups: dict[tuple, list[LayoutFact]] = {}
+        groups: dict[tuple, list[tuple[LayoutFact, tuple[str, ...]]]] = {}
         made: dict[tuple, LayoutFact] = {}
         asked: Counter[str] = Counter()
         for found in self._accesses(self._reader, [], (), None):
@@ -74,14 +75,15 @@ class LayoutReader:
                 if asked[found.parameter] > 2 * _MAX_FACTS:
                     continue
                 made[key] = self._fact(found)
-            fact = replace(made[key], access=_kind(found.access))
-            groups.setdefault(_way(fact), []).append(fact)
+            fact = replace(made[key], access=_kind(found.access), line=found.line)
+            groups.setdefault(_way(fact), []).append((fact, found.where))
         per: Counter[str] = Counter()
         out = []
         for facts in groups.values():
-            per[facts[0].parameter] += 1
-            if per[facts[0].parameter] <= _MAX_FACTS:
-                out.append(_one_way(facts))
+            parameter = facts[0][0].parameter
+            per[parameter] += 1
+            if per[parameter] <= _MAX_FACTS:
+                out += _one_way(facts)
         places = {p.name: number for number, p in enumerate(self._reader.body.function.parameters)}
         return tuple(sorted(out, key=lambda fact: (places.get(fact.parameter, -1), fact.line)))
 
@@ -116,10 +118,11 @@ class LayoutReader:
             known = relations + relations_at(reader, access.start) if options else []
             at = line or body.use_line(access.start)
             cuts = self._conditions.compiled(reader, access.start) if options and not reader.depth else ()
+            where = self._conditions.at_run_time(reader, access.start) if options and not reader.depth else ()
             for under, one in options:
                 under = under or self._conditions.chosen(reader, access.start, body.text(access.base))
                 under = joined((*cuts, *((under,) if under else ()))) or None
-                yield _Found(one.root, one, access, known, through, at, under)
+                yield _Found(one.root, one, access, known, through, at, under, where)
         yield from self._into_calls(reader, relations, through, line, inside)
         for held, call in inside.lambda_calls():
             inner = self._calls.of_lambda(held, call, reader)
@@ -130,10 +133,14 @@ class LayoutReader:
 
     def _there(self, reader: ValueReader, call: CallFact, accesses: Iterable[_Found]) -> Iterator[_Found]:
         """Accesses behind a call of the kernel itself, with the conditions that the call stands under."""
-        outer = self._conditions.of(reader, call.start) if not reader.depth else ()
+        if reader.depth:
+            yield from accesses
+            return
+        cuts = self._conditions.compiled(reader, call.start)
+        where = self._conditions.at_run_time(reader, call.start)
         for found in accesses:
-            under = joined((*outer, *((found.under,) if found.under else ())))
-            yield replace(found, under=under or None) if outer else found
+            under = joined((*cuts, *((found.under,) if found.under else ())))
+            yield replace(found, under=under or None, where=(*where, *found.where)) if cuts or where else found
 
     def _unread(self, reader: ValueReader, expr: Expr, access: Access, why: Unread) -> Value:
         """An index that is not read, of a tensor that is known: a place with the reason as its offset."""
@@ -336,14 +343,28 @@ def _way(fact: LayoutFact) -> tuple:
     return fact.parameter, fact.under, fact.coordinates[:-1], fact.verdict, fact.through, fact.line
 
 
-def _one_way(facts: list[LayoutFact]) -> LayoutFact:
-    """Facts of one way as one: the shortest index stands for the others."""
-    shortest = min(facts, key=lambda f: (len(f.computed), f.computed))
-    kinds = dict.fromkeys(kind for fact in facts for kind in fact.access.split(", "))
-    access = ", ".join(kind for kind in ("read", "write", "passed on") if kind in kinds)
-    widths = dict.fromkeys(fact.width or "1 element" for fact in facts)
-    width = None if tuple(widths) == ("1 element",) else " or ".join(widths)
-    return replace(shortest, access=access, width=width)
+def _one_way(found: list[tuple[LayoutFact, tuple[str, ...]]]) -> list[LayoutFact]:
+    """Facts of one way as one: the shortest index stands for the others, under what holds at all of them. What is read
+    under other conditions than it is written under is told apart."""
+    kinds = dict.fromkeys(kind for fact, _ in found for kind in fact.access.split(", "))
+    order = [kind for kind in ("read", "write", "passed on") if kind in kinds]
+    of_kind = {kind: [one for one in found if kind in one[0].access.split(", ")] for kind in order}
+    where = {kind: either([conditions for _, conditions in of_kind[kind]]) for kind in order}
+    out = []
+    for condition in dict.fromkeys(where.values()):
+        told = [kind for kind in order if where[kind] == condition]
+        facts = list(dict.fromkeys(fact for kind in told for fact, _ in of_kind[kind]))
+        shortest = min(facts, key=lambda f: (len(f.computed), f.computed))
+        widths = dict.fromkeys(fact.width or "1 element" for fact in facts)
+        width = None if tuple(widths) == ("1 element",) else " or ".join(widths)
+        lines = sorted({fact.line for fact in facts})
+        under = joined((*((shortest.under,) if shortest.under else ()), *condition)) or None
+        out.append(
+            replace(
+                shortest, access=", ".join(told), width=width, under=under, line=lines[0], also_at=tuple(lines[1:])
+            )
+        )
+    return out
 
 
 def _requirements(tensor: str, names: tuple[str, ...], made: Comparison) -> tuple[str, ...]:

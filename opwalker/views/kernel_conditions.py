@@ -8,7 +8,7 @@ it is told of the threads.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.value_reader import ValueReader
@@ -46,6 +46,11 @@ class Conditions:
                 text = body.written(held.condition) if held.condition is not None else ""
                 texts.append(f"!({text})" if held.kind.startswith("else") else text)
         return tuple(text for text in dict.fromkeys(texts) if text not in ("true", "1", ""))
+
+    def at_run_time(self, reader: ValueReader, at: int) -> tuple[str, ...]:
+        """The conditions of a place that are tested when the kernel runs, outermost first."""
+        cut = self.compiled(reader, at)
+        return tuple(text for text in self.of(reader, at) if text not in cut and not _SAME.search(text))
 
     def compiled(self, reader: ValueReader, at: int) -> tuple[str, ...]:
         """The conditions that a place is compiled under, outermost first: those of ``if constexpr`` around it."""
@@ -87,6 +92,28 @@ def joined(conditions: Iterable[str]) -> str:
     if len(parts) < 2:
         return "".join(parts)
     return " && ".join(f"({one})" if terms(parse_expression(one), "||")[1:] else one for one in parts)
+
+
+def either(places: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """What holds at one of several places, each with its conditions: what holds at all of them, and where two ways are
+    left that are short to say, that one of the two does."""
+    ways = list(dict.fromkeys(places))
+    common = tuple(text for text in ways[0] if all(text in way for way in ways))
+    left = [tuple(text for text in way if text not in common) for way in ways]
+    if len(left) != 2 or not all(left):
+        return common
+    # a || (!a && b) says no more than a || b.
+    first, second = (
+        tuple(text for text in way if len(other) != 1 or not _opposite(text, other[0]))
+        for way, other in (left, left[::-1])
+    )
+    said = " || ".join(f"({joined(way)})" if len(way) > 1 else joined(way) for way in (first, second))
+    return (*common, said) if first and second and len(said) <= 2 * _SHORT else common
+
+
+def _opposite(one: str, other: str) -> bool:
+    """Whether a condition says that another does not hold."""
+    return print_expression(negated(parse_expression(one))) == print_expression(parse_expression(other))
 
 
 def _only_returns(reader: ValueReader, guard: Guard) -> bool:

@@ -342,11 +342,31 @@ def test_what_becomes_of_an_element_that_is_passed(body: str, access: dict[str, 
                 "if constexpr (std::is_same_v<T, int>) { out[0] = 1; } else if constexpr (std::is_same_v<T, half>) {\n"
                 "if (n > 2) out[n] = wide ? in[n] : 0; }"
             ),
-            ["std::is_same_v<T, half> && wide"],
+            ["std::is_same_v<T, half> && wide && n > 2"],
         ),
+        # What a thread is tested for, in branches and by returns from branches that did something.
+        (
+            "if (threadIdx.x >= 64) { out[0] = 1; return; } if (n == 0 || n == 4) { out[1] = in[n]; }",
+            ["threadIdx.x < 64 && (n == 0 || n == 4)"],
+        ),
+        (
+            "if (threadIdx.x < 8) { out[0] = in[n]; } else { out[1] = in[n + 1]; }",
+            ["threadIdx.x < 8", "threadIdx.x >= 8"],
+        ),
+        # One element in several places: what holds at all of them, or at one of two.
+        ("if (wide) { if (n > 2) out[0] = in[n]; else out[1] = in[n]; }", ["wide"]),
+        ("if (wide) { if (n > 2) out[0] = in[n]; if (n < 1) out[1] = in[n]; }", ["wide && (n > 2 || n < 1)"]),
+        ("if (n > 2) { out[0] = in[n]; return; } if (wide) out[1] = in[n];", ["n > 2 || wide"]),
     ],
 )
 def test_the_choice_or_branch_that_an_access_stands_in(body: str, under: list[str | None]) -> None:
     take = "__device__ float take(const float* from, int at) { return from[at]; }"
     facts = layouts("float* out, const float* in /* [count] */, int n, bool wide", body, take)
     assert [fact.under for fact in facts if fact.parameter == "in"] == under
+
+
+def test_an_element_written_under_more_than_it_is_read_under() -> None:
+    body = "float held = out[n];\nif (held < 0) {\nout[n] = 0;\n} else {\nif (wide) out[n] = 1;\n}"
+    facts = layouts("float* out /* [count] */, int n, bool wide", body)
+    assert [(fact.access, fact.under) for fact in facts] == [("read", None), ("write", "held < 0 || wide")]
+    assert [(fact.line, fact.also_at) for fact in facts] == [(4, ()), (6, (8,))]

@@ -63,7 +63,7 @@ def _access(fact: LayoutFact, common: Sequence[str]) -> Statement:
     below += [statement("This access requires that ", marked(text, names), ".") for text in own]
     return statement(
         f"{how[0].upper()}{how[1:]}", *inside, *where, *computed, *width, ".",
-        at=[line(fact.file, fact.line)], below=below,
+        at=[line(fact.file, number) for number in (fact.line, *fact.also_at)], below=below,
     )  # fmt: skip
 
 
