@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from opwalker.expand.bodies import Body
 from opwalker.expand.terms import SIZES, builtin
 from opwalker.expand.value_changes import Changes
-from opwalker.expand.value_words import closes, element_of, is_float
+from opwalker.expand.value_words import asserted_sizes, closes, element_of, is_float
 from opwalker.expand.values import LambdaCall, Number, Pointer, Several, Unread, Value, World, combined, moved
+from opwalker.model.access import LOADS
 from opwalker.model.body import LambdaFact, LocalFact, Span2
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
 from opwalker.notation.polynomial import Atom, Poly, call, load, of_atom, poly, quotient, symbol
@@ -25,7 +26,6 @@ _SIZEOF = Regex(r"(?:sizeof|alignof)\((.*)\)\Z", re.DOTALL)
 _CAST_TYPE = Regex(r"\w+\s*<(.*)>\Z|\((.*)\)\Z", re.DOTALL)
 _TEMPLATE = Regex(r"([\w:~\s]+?)\s*<(.*)>\Z", re.DOTALL)
 _FOLDED = {"min": "min", "max": "max", "fmin": "min", "fmax": "max"}
-_LOADS = frozenset(("__ldg", "__ldcs", "__ldca", "__ldcg", "__ldcv", "__ldlu"))
 _NO_VALUE = frozenset(("using", "namespace", "using namespace"))
 _MAX_DEPTH = 40
 
@@ -314,18 +314,30 @@ class ValueReader:
             return poly(1)
         if one.constant and other.constant:
             return poly(other.constant // one.constant) if other.constant % one.constant == 0 else None
-        whole = quotient(other, one)
-        if one.monomial is not None and whole * one == other:
-            return whole
-        return whole if other.constant else None
+        # A vector type of unknown making holds so many as fit: said with their sizes.
+        return quotient(other, one)
 
     def _size(self, kind: str) -> Poly:
-        """The bytes of a type: a number, the size of an array type's parts, or a symbol."""
+        """The bytes of a type: a number, what the body asserts, the size of an array type's parts, or a symbol."""
         name = builtin(kind)
         if name is not None and name in SIZES:
             return poly(SIZES[name])
+        asserted = self._asserted(kind)
+        if asserted is not None:
+            return asserted
         found = self._called(f"sizeof {kind}", None, (), self)
         return found.poly if isinstance(found, Number) else symbol(f"sizeof({kind})")
+
+    def _asserted(self, kind: str) -> Poly | None:
+        """The size of a type that the body states in a ``static_assert``."""
+        found = asserted_sizes(self.body.expanded.text).get("".join(kind.split()))
+        if found is None or found[1] in self._busy:
+            return None
+        expr, at = found
+        self._busy.add(at)
+        size = self.value(expr, at)
+        self._busy.discard(at)
+        return size.poly if isinstance(size, Number) else None
 
     def _unary(self, expr: Expr, at: int) -> Value:
         if expr.text == "&":
@@ -375,7 +387,7 @@ class ValueReader:
         simple = callee.simple
         if len(arguments) == 1 and (simple.endswith("_t") or builtin(simple) in SIZES):
             return arguments[0]
-        if simple in _LOADS and arguments:
+        if simple in LOADS and arguments:
             place = self.pointer(arguments[0])
             return self._load(place) if isinstance(place, Pointer) else place
         found = self._called(name, template, arguments, self)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from opwalker import resources
 from opwalker.facts.cpp_body import mask
-from opwalker.model.access import Access, AccessFacts, Change, Leave, Loop
+from opwalker.model.access import LOADS, STORES, Access, AccessFacts, Change, Leave, Loop
 from opwalker.model.body import Block, Span2
 
 _HEAD = "void _(){"
@@ -35,6 +35,19 @@ def read_accesses(text: str, blocks: tuple[Block, ...]) -> AccessFacts:
     return _Reader(source, cursor(query).captures(tree.root_node), blocks).facts()
 
 
+def _moving(node) -> tuple[bool, bool] | None:
+    """Whether a call writes and reads the element that its first argument points at; None for any other call."""
+    callee = node.child_by_field_name("function") if node.type == "call_expression" else None
+    name = callee.text.decode() if callee is not None and callee.type == "identifier" else ""
+    return (name in STORES, name in LOADS) if name in STORES | LOADS else None
+
+
+def _first(node):
+    """A call's first argument."""
+    listed = node.child_by_field_name("arguments") if node.type == "call_expression" else None
+    return next((child for child in listed.named_children if child.type != "comment"), None) if listed else None
+
+
 class _Reader:
     def __init__(self, source: str, captures: dict, blocks: tuple[Block, ...]) -> None:
         self._source = source
@@ -45,7 +58,7 @@ class _Reader:
         """All facts of the body."""
         accesses = [
             made for kind in ("index", "deref", "arrow") for n in self._nodes(kind) if (made := self._access(n, kind))
-        ]
+        ] + [made for n in self._nodes("call") if (made := self._moved(n))]
         loops = [self._for(n) for n in self._nodes("for")] + [self._while(n) for n in self._nodes("while")]
         leaves = [made for name in ("leave", "leave_block") for n in self._nodes(name) if (made := self._leave(n))]
         changes = [self._assigned(n) for n in self._nodes("assignment")] + [
@@ -92,6 +105,14 @@ class _Reader:
         start, end = self._span(node)
         return Access(kind, start, end, self._span(base), index, written, read, self._block(start))
 
+    def _moved(self, node) -> Access | None:
+        """``__ldg(p + i)``; of ``__ldg(&p[i])`` the element is the access."""
+        base, how = _first(node), _moving(node)
+        if how is None or base is None or (base.type == "pointer_expression" and base.children[0].type == "&"):
+            return None
+        start, end = self._span(node)
+        return Access("call", start, end, self._span(base), None, *how, self._block(start))
+
     @staticmethod
     def _used(node) -> tuple[bool, bool]:
         """Whether the place is written and whether its value is read; parts of it count as it."""
@@ -111,7 +132,9 @@ class _Reader:
             if kind == "update_expression":
                 return True, True
             if kind == "pointer_expression" and outer.children[0].type == "&":
-                return False, False
+                around = outer.parent.parent if outer.parent is not None else None
+                how = _moving(around) if around is not None and _first(around) == outer else None
+                return how or (False, False)
             break
         return False, True
 

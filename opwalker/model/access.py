@@ -7,10 +7,15 @@ from msgspec import Struct
 from opwalker.model.body import Span2
 
 
+#: What loads or stores the element that its first argument points at.
+LOADS = frozenset("__ldg __ldca __ldcg __ldcs __ldcv __ldlu".split())
+STORES = frozenset("__stcg __stcs __stwb __stwt".split())
+
+
 class Access(Struct, frozen=True):
-    """``base[index]`` (``kind == "index"``), ``*base`` (``"deref"``) or ``base->`` (``"arrow"``); ``index`` is None
-    for the last two. ``written`` where it is assigned to, ``read`` where its value is taken, neither where only its
-    address is."""
+    """``base[index]`` (``kind == "index"``), ``*base`` (``"deref"``), ``base->`` (``"arrow"``) or ``__ldg(base)`` and
+    its like (``"call"``); ``index`` is None for all but the first. ``written`` where it is assigned to, ``read`` where
+    its value is taken, neither where only its address is."""
 
     kind: str
     start: int

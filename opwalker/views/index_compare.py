@@ -84,9 +84,10 @@ def compare(
         other = _compared(index, dims, strides, world, bounds, Taken(taken.divisible, taken.equal))
         found = other if other.verdict != "not_decided" else found
     if found.verdict == "not_decided":
-        whole = tuple(
-            a.parts for a in sorted(index.all_atoms()) if a.kind == "quotient" and not world.moves(a.parts[0])
-        )
+        parts = [a.parts for a in sorted(index.all_atoms()) if a.kind == "quotient"]
+        whole = tuple(pair for pair in parts if not world.moves(pair[0]))
+        # `row * stride / lanes`: the stride is a whole number of lanes.
+        whole += tuple((of_atom(s), by) for of, by in parts for s in strides if s in of.atoms() and not world.moves(by))
         more = Taken((*taken.divisible, *whole), taken.equal, taken.constants)
         if whole or taken.constants:
             other = _compared(index, dims, strides, world, bounds, more)
@@ -215,7 +216,8 @@ def _taken_apart(value: Poly, shape: _Shape, strides: Mapping[Atom, int]) -> tup
     rest = value
     passed: dict[int, list[Part]] = {}
     for atom, number in strides.items():
-        held, rest = _by_atom(rest, atom)
+        whole = shape.put(of_atom(atom))
+        held, rest = _by_atom(rest, atom) if whole.atom == atom else split(rest, whole)
         if held:
             passed.setdefault(number, []).append(Part(number, number, held, of_atom(atom), True))
     dense = _dense(shape.dims)

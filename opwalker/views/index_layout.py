@@ -18,7 +18,7 @@ from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.value_bounds import Bounds, Relation, relations_at
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, Pointer, Several, Unread, Value, shown
-from opwalker.model.access import Access
+from opwalker.model.access import LOADS, STORES, Access
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.layout import Coordinate, LayoutFact
 from opwalker.notation.cpp_expression import Expr, parse_expression
@@ -30,7 +30,7 @@ from opwalker.views.kernel_values import KernelValues
 #: Accesses of one kernel that are looked at, and facts that are given for one tensor.
 _MAX_ACCESSES = 400
 _MAX_FACTS = 12
-_CASTS = frozenset("reinterpret_cast static_cast const_cast __ldg __ldcs __ldcg __ldca".split())
+_CASTS = frozenset("reinterpret_cast static_cast const_cast".split()) | LOADS | STORES
 
 
 class _Found(Struct, frozen=True):
@@ -104,6 +104,8 @@ class LayoutReader:
             if not (access.written or access.read) or access.start not in inside:
                 continue
             expr = parse_expression(body.expanded.text[access.start : access.end])
+            if access.kind == "call" and expr.kind == "call":
+                expr = Expr("unary", "*", (expr.parts[1],))
             if expr.kind not in ("index", "unary"):
                 continue
             place = reader.place(expr, access.start)
@@ -112,13 +114,13 @@ class LayoutReader:
             options = place.options if isinstance(place, Several) else (("", place),)
             options = [(under, one) for under, one in options if isinstance(one, Pointer)]
             options = [(under, one) for under, one in options if one.root in self._documented]
-            if options and (access.start, access.end) in passed_on:
+            if options and access.kind != "call" and (access.start, access.end) in passed_on:
                 span = (access.start, access.end)
                 access = _as_passed(access, *self._passed_how.of(passed_on[span], span, reader))
             known = relations + relations_at(reader, access.start) if options else []
             at = line or body.use_line(access.start)
-            cuts = self._conditions.compiled(reader, access.start) if options and not reader.depth else ()
-            where = self._conditions.at_run_time(reader, access.start) if options and not reader.depth else ()
+            cuts = self._conditions.compiled(reader, access.start) if options else ()
+            where = self._conditions.at_run_time(reader, access.start) if options else ()
             for under, one in options:
                 under = under or self._conditions.chosen(reader, access.start, body.text(access.base))
                 under = joined((*cuts, *((under,) if under else ()))) or None
@@ -132,10 +134,7 @@ class LayoutReader:
             yield from self._there(reader, call, found)
 
     def _there(self, reader: ValueReader, call: CallFact, accesses: Iterable[_Found]) -> Iterator[_Found]:
-        """Accesses behind a call of the kernel itself, with the conditions that the call stands under."""
-        if reader.depth:
-            yield from accesses
-            return
+        """Accesses behind a call, with the conditions that the call stands under."""
         cuts = self._conditions.compiled(reader, call.start)
         where = self._conditions.at_run_time(reader, call.start)
         for found in accesses:
@@ -175,6 +174,23 @@ class LayoutReader:
                     accesses = self._accesses(inner, own, (*through, call.simple), at)
                     accesses = (replace(found, under=found.under or under) for found in accesses)
                     yield from self._there(reader, call, accesses)
+                elif call.simple not in _CASTS:
+                    yield from self._there(reader, call, self._handed(reader, relations, through, line, call, chosen))
+
+    def _handed(
+        self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None,
+        call: CallFact, values: tuple[Value, ...],
+    ) -> Iterator[_Found]:  # fmt: skip
+        """The addresses of elements that a function gets which is not looked into; an atomic changes its first."""
+        for number, (span, value) in enumerate(zip(call.arguments, values, strict=True)):
+            expr, value = parse_expression(reader.body.expanded.text[slice(*span)]), ValueReader.pointer(value)
+            at_element = (expr.kind == "unary" and expr.text == "&") or (expr.kind == "binary" and expr.text == "+")
+            if at_element and isinstance(value, Pointer) and value.root in self._documented:
+                changed = number == 0 and call.simple.startswith("atomic")
+                access = Access("call", *span, span, None, changed, changed, 0)
+                known = relations + relations_at(reader, call.start)
+                at = line or reader.body.use_line(call.start)
+                yield _Found(value.root, value, access, known, through, at, None)
 
     # -- verdicts ---------------------------------------------------------------------------------------------------
 
@@ -188,7 +204,7 @@ class LayoutReader:
             "line": found.line,
             "file": self._reader.body.path,
             "access": _kind(found.access),
-            "width": None if found.place.step == poly(1) else f"{found.place.step} elements",
+            "width": None if found.place.step == poly(1) else f"{shown(found.place.step)} elements",
             "through": " → ".join(dict.fromkeys(found.through)) or None,
             "documented_at": documented.at,
             "under": found.under,
@@ -340,7 +356,7 @@ def _way(fact: LayoutFact) -> tuple:
     """What tells two ways of addressing apart: within a helper, everything but the innermost coordinate."""
     if fact.verdict == "not_decided" or not fact.through:
         return fact.parameter, fact.computed, fact.verdict, fact.through, fact.reason, fact.under
-    return fact.parameter, fact.under, fact.coordinates[:-1], fact.verdict, fact.through, fact.line
+    return fact.parameter, fact.under, fact.coordinates[:-1], fact.verdict, fact.through, fact.line, fact.width
 
 
 def _one_way(found: list[tuple[LayoutFact, tuple[str, ...]]]) -> list[LayoutFact]:

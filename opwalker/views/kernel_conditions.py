@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, Pointer, shown
 from opwalker.notation.cpp_expression import Expr, changed, name, negated, parse_expression, print_expression, terms
@@ -23,6 +24,7 @@ _SHORT = 60
 #: Operators that give a number, which a condition compares with zero.
 _ARITHMETIC = frozenset("% & + - * / | ^ >> <<".split())
 _SAME = Regex(r"(?:std::)?is_same_v<(\w+), [\w:]+>")
+_NAME = Regex(r"(?<![\w.:>])[A-Za-z_]\w*")
 _BARE_RETURN = Regex(r"\{?\s*return\s*;\s*\}?\Z")
 
 
@@ -39,7 +41,7 @@ class Conditions:
         block = branches.innermost(at)
         past = [one for one in branches.past(block, at) if not _only_returns(reader, one)]
         around = branches.around(block)
-        texts = [_condition(reader, one.condition) for one in needed([*past, *around])]
+        texts = [_condition(reader, one.condition, at) for one in needed([*past, *around])]
         for one in around:
             if one.condition.kind == "raw" and one.block >= 0:
                 held = body.facts.blocks[one.block]
@@ -48,17 +50,21 @@ class Conditions:
         return tuple(text for text in dict.fromkeys(texts) if text not in ("true", "1", ""))
 
     def at_run_time(self, reader: ValueReader, at: int) -> tuple[str, ...]:
-        """The conditions of a place that are tested when the kernel runs, outermost first."""
-        cut = self.compiled(reader, at)
-        return tuple(text for text in self.of(reader, at) if text not in cut and not _SAME.search(text))
+        """The conditions of a place that are tested when the kernel runs, outermost first; of a place in a helper those
+        that speak of nothing but what the helper is given."""
+        cut = self._cut(reader, at)
+        return _told(reader, (text for text in self.of(reader, at) if text not in cut and not _SAME.search(text)))
 
     def compiled(self, reader: ValueReader, at: int) -> tuple[str, ...]:
         """The conditions that a place is compiled under, outermost first: those of ``if constexpr`` around it."""
+        return _told(reader, self._cut(reader, at))
+
+    def _cut(self, reader: ValueReader, at: int) -> tuple[str, ...]:
         branches = self._of(reader.body)
         blocks = reader.body.facts.blocks
         around = branches.around(branches.innermost(at))
         constant = [one for one in around if one.block >= 0 and blocks[one.block].kind.endswith("constexpr")]
-        texts = [_condition(reader, one.condition) for one in needed(constant) if one.condition.kind != "raw"]
+        texts = [_condition(reader, one.condition, at) for one in needed(constant) if one.condition.kind != "raw"]
         same = {one[1] for text in texts if (one := _SAME.fullmatch(text))}
         # Of one type, that it is no other one goes without saying.
         return tuple(
@@ -82,7 +88,7 @@ class Conditions:
             if re.search(rf"\b{re.escape(base)}\b", other):
                 return None
             tested = parse_expression(body.text(condition).strip())
-            return _condition(reader, tested if sides[0] else negated(tested)) if tested.kind != "raw" else None
+            return _condition(reader, tested if sides[0] else negated(tested), at) if tested.kind != "raw" else None
         return None
 
 
@@ -126,10 +132,35 @@ def _only_returns(reader: ValueReader, guard: Guard) -> bool:
     return block.parent < 0 and bool(_BARE_RETURN.match(text.strip()))
 
 
-def _condition(reader: ValueReader, condition: Expr) -> str:
-    """A condition as code, parameters of a helper as what they are given."""
+def _told(reader: ValueReader, texts: Iterable[str]) -> tuple[str, ...]:
+    """The conditions that say something to a reader of the kernel: of a helper's those of what it is given alone."""
+    return tuple(t for t in texts if not reader.depth or all(_is_given(reader, word) for word in _NAME.findall(t)))
+
+
+def _is_fixed(reader: ValueReader, word: str, at: int) -> bool:
+    """Whether a local is a whole number that never changes."""
+    held = [one for one in reader.body.locals_at(word, at) if one.start <= at]
+    return bool(held) and re.search(r"\bconst(?:expr)?\b", held[-1].type) is not None and "bool" not in held[-1].type
+
+
+def _is_given(reader: ValueReader, word: str) -> bool:
+    """Whether a name in a condition of a helper means to its caller what it means to the helper."""
+    function = reader.body.function
+    own = {p.name for p in (*function.parameters, *template_parameters(function.template))} if function else set()
+    if word in reader.body.locals or word not in own:
+        return word not in reader.body.locals
+    value = reader.bound.get(word)
+    return shown(value.poly) == word if isinstance(value, Number) else isinstance(value, Pointer) and value.root == word
+
+
+def _condition(reader: ValueReader, condition: Expr, at: int) -> str:
+    """A condition as code, parameters of a helper as what they are given, constants of the body as their number."""
 
     def given(node: Expr) -> Expr | None:
+        if node.kind == "name" and node.text in reader.body.locals:
+            number = reader.name(node.text, at)
+            known = number.poly.constant if isinstance(number, Number) and _is_fixed(reader, node.text, at) else None
+            return Expr("number", str(known)) if known is not None and known >= 0 else None
         if node.kind != "name" or not reader.depth or node.text not in reader.bound or node.text in reader.body.locals:
             return None
         value = reader.bound[node.text]

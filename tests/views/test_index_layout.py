@@ -161,10 +161,14 @@ def test_a_pointer_is_followed_into_a_helper() -> None:
     body = "copy<8>(in + blockIdx.x * d, out + blockIdx.x * d, d, threadIdx.x, blockDim.x);"
     facts = layouts("const T* in /* [rows, d] */, T* out /* [rows, d] */, int d", body, HELPER)
     assert [(f.parameter, f.verdict, f.access, f.through, f.width) for f in facts] == [
-        ("in", "equal", "read", "copy", "8 elements or 1 element"),
-        ("out", "equal", "write", "copy", "8 elements or 1 element"),
+        ("in", "equal", "read", "copy", "8 elements"),
+        ("in", "equal", "read", "copy", None),
+        ("out", "equal", "write", "copy", "8 elements"),
+        ("out", "equal", "write", "copy", None),
     ]
-    assert [f.line for f in facts] == [facts[0].line, facts[0].line]
+    # Where eight are moved at once, the loop counts packs.
+    assert [coordinates(f)["d"] for f in facts] == ["8 * i", "i", "8 * i", "i"]
+    assert {f.line for f in facts} == {facts[0].line}
 
 
 def test_each_call_of_a_helper_is_another_reading() -> None:
@@ -370,3 +374,75 @@ def test_an_element_written_under_more_than_it_is_read_under() -> None:
     facts = layouts("float* out /* [count] */, int n, bool wide", body)
     assert [(fact.access, fact.under) for fact in facts] == [("read", None), ("write", "held < 0 || wide")]
     assert [(fact.line, fact.also_at) for fact in facts] == [(4, ()), (6, (8,))]
+
+
+LOADED = [
+    # How an element is read without a subscript, the access, its index along the columns.
+    ("use(__ldg(&o[blockIdx.x * cols + i]));", "read", "i"),
+    ("use(__ldg(o + blockIdx.x * cols + i));", "read", "i"),
+    ("use(LOAD(&o[blockIdx.x * cols + i]));", "read", "i"),
+    ("__stcs(o + blockIdx.x * cols + i, 0);", "write", "i"),
+    ("atomicAdd(&o[blockIdx.x * cols + i], 1);", "read, write", "i"),
+    ("elsewhere(&o[blockIdx.x * cols + i]);", "passed on", "i"),
+]
+
+
+@pytest.mark.parametrize(("use", "access", "column"), LOADED)
+def test_elements_that_functions_load_and_store_are_accesses(use, access, column) -> None:
+    fact = only("int* o /* [rows, cols] */, int cols", loop("cols", use), "#define LOAD(at) __ldg(at)")
+    assert (fact.verdict, fact.access, coordinates(fact)) == ("equal", access, {"rows": "blockIdx.x", "cols": column})
+
+
+ASSERTED = """struct lanes { unknown_t of; };
+"""
+
+
+def test_a_vector_type_is_as_wide_as_the_kernel_asserts() -> None:
+    body = """static_assert(sizeof(lanes) == sizeof(T) * WIDTH);
+    lanes* wide = reinterpret_cast<lanes*>(o);
+    const int packs = cols / WIDTH;
+    for (int i = threadIdx.x; i < packs; i += blockDim.x) wide[blockIdx.x * packs + i] = lanes();"""
+    fact = only("T* o /* [rows, cols] */, int cols", body, ASSERTED)
+    assert (fact.verdict, fact.width) == ("equal", "WIDTH elements")
+    assert coordinates(fact) == {"rows": "blockIdx.x", "cols": "WIDTH * i"}
+
+
+def test_a_vector_type_of_unknown_making_is_said_with_its_size() -> None:
+    body = "lanes* wide = reinterpret_cast<lanes*>(o + blockIdx.x * cols); wide[threadIdx.x] = lanes();"
+    fact = only("T* o /* [rows, cols] */, int cols", body, ASSERTED)
+    assert fact.verdict == "not_decided"
+    assert fact.computed == "(sizeof(lanes) / sizeof(T)) * threadIdx.x + blockIdx.x * cols"
+
+
+UNDER = """template <bool SIDE, typename T>
+__device__ void store(T* to, const bool last, int n) {
+  bool there = threadIdx.x < n;
+  int near = n;
+  near++;
+  if (SIDE) { to[threadIdx.x] = 0; }
+  if (last) { to[threadIdx.x + 1] = 1; }
+  if (there) { to[threadIdx.x + 2] = 2; }
+  if (near > 3) { to[threadIdx.x + 3] = 3; }
+}
+"""
+
+
+def test_an_access_says_what_it_stands_under() -> None:
+    body = """constexpr int LANES = 4;
+    if (cols % LANES == 0) { o[0 * cols + threadIdx.x] = 0; }
+    else if (full) { store<WIDTH, T>(o + blockIdx.x * cols, more, cols); }"""
+    facts = layouts("T* o /* [rows, cols] */, int cols, bool full, bool more", body, UNDER)
+    assert [fact.under for fact in facts] == [
+        "cols % 4 == 0",
+        "cols % 4 != 0 && full && WIDTH",
+        "cols % 4 != 0 && full && more",
+        "cols % 4 != 0 && full && threadIdx.x < cols",
+        # What the helper changes itself says nothing to a reader of the kernel.
+        "cols % 4 != 0 && full",
+    ]
+
+
+def test_what_is_said_under_fewer_conditions_is_said_once() -> None:
+    body = "if (more) o[threadIdx.x] = 0; o[threadIdx.x] = 0; if (more) o[0] = 0; else o[1] = 0;"
+    facts = layouts("int* o /* [cols] */, int cols, bool more", body)
+    assert [(fact.computed, fact.under) for fact in facts] == [("threadIdx.x", None), ("0", "more"), ("1", "!more")]

@@ -6,6 +6,8 @@
 
 (field_expression operator: "->") @arrow
 
+(call_expression function: (identifier)) @call
+
 (for_statement) @for
 (while_statement) @while
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from opwalker.model.layout import LayoutFact
 from opwalker.model.notes import Statement, Text
-from opwalker.views.notes.words import code, line, listed, marked, statement
+from opwalker.views.notes.words import code, line, listed, marked, say, statement
 
 _VERDICTS = {
     "equal": " is addressed as its documented shape ",
@@ -54,7 +54,7 @@ def _access(fact: LayoutFact, common: Sequence[str]) -> Statement:
     how = " and ".join(_ACCESS.get(word, word) for word in fact.access.split(", "))
     inside = (" in ", code(fact.through)) if fact.through else ()
     where = (", where ", code(fact.under)) if fact.under else ()
-    width = (", ", marked(fact.width), " at a time") if fact.width else ()
+    width = (", ", _width(fact.width), " at a time") if fact.width else ()
     computed = (", at ", code(fact.computed)) if fact.computed else ()
     below = [*_coordinates(fact)]
     below += [statement("Given that ", _given(text, fact), ".") for text in dict.fromkeys(fact.given)]
@@ -65,6 +65,14 @@ def _access(fact: LayoutFact, common: Sequence[str]) -> Statement:
         f"{how[0].upper()}{how[1:]}", *inside, *where, *computed, *width, ".",
         at=[line(fact.file, number) for number in (fact.line, *fact.also_at)], below=below,
     )  # fmt: skip
+
+
+def _width(text: str) -> Text:
+    """``4 elements``, ``lanes elements``: what is no number is code."""
+    counted = [one.removesuffix(" elements").removesuffix(" element") for one in text.split(" or ")]
+    if len(counted) > 1 or counted[0].isdigit():
+        return marked(text)
+    return (*code(counted[0]), *say(" elements"))
 
 
 def _coordinates(fact: LayoutFact) -> Sequence[Statement]:
