@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from opwalker.model.body import Span2
 
-
 #: What loads or stores the element that its first argument points at.
 LOADS = frozenset("__ldg __ldca __ldcg __ldcs __ldcv __ldlu".split())
 STORES = frozenset("__stcg __stcs __stwb __stwt".split())

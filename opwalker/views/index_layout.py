@@ -376,9 +376,7 @@ def _one_way(found: list[tuple[LayoutFact, tuple[str, ...]]]) -> list[LayoutFact
         lines = sorted({fact.line for fact in facts})
         under = joined((*((shortest.under,) if shortest.under else ()), *condition)) or None
         out.append(
-            replace(
-                shortest, access=", ".join(told), width=width, under=under, line=lines[0], also_at=tuple(lines[1:])
-            )
+            replace(shortest, access=", ".join(told), width=width, under=under, line=lines[0], also_at=tuple(lines[1:]))
         )
     return out
 
