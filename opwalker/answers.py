@@ -23,12 +23,17 @@ from opwalker.model.source import SourceRoot
 
 if TYPE_CHECKING:
     from opwalker.expand.made import MadeFile
+    from opwalker.facts.cpp_lines import Lines
     from opwalker.link.store import Store
+    from opwalker.link.traced import Trace
 
 T = TypeVar("T")
 
 #: The question for what macros make.
 MADE = "made"
+
+#: Files of which an answer follows the lines.
+_MOST_MOVED = 8
 
 #: What says how something is built.
 BUILT = ("cmake", "toml", "py_builds")
@@ -94,17 +99,23 @@ class Answers:
             self.keep(key, found)
         return found
 
-    def kept_native(self, question: str, kind: type[T], answer: Callable[[], T]) -> T:
+    def kept_native(self, question: str, kind: type[T], answer: Callable[[], T], moves: bool = False) -> T:
         """The answer to a question that Python has no say in, but for what it says of builds: it holds until a file of
-        C++ changes that was read on the way, or a name comes or goes anywhere. Where Python texts have been read on the
-        way, it is kept for the whole tree as it is."""
+        C++ changes that was read on the way, or a name comes or goes anywhere. With ``moves`` it is brought up to date
+        where nothing has changed but the lines that things stand on. Where Python texts have been read on the way, it
+        is kept for the whole tree as it is."""
         from opwalker.link.traced import Trace
 
         made = self._made_states if question != MADE else {}
         key, whole = self._key(question, "traced"), self._key(question, self._state(()))
         trace = self.recall(key, Trace)
-        if trace is not None and self._traced(trace.paths, made) == trace.state:
-            found = self.recall(f"{key}|{trace.state}", kind)
+        if trace is not None:
+            said = self._said(trace.paths, made)
+            state = self._traced(trace.paths, said, made)
+            same = state == trace.state
+            found = self.recall(f"{key}|{trace.state}", kind) if same or moves else None
+            if found is not None and not same:
+                found = self._moved(found, trace, said, made)
             if found is not None:
                 self._read.update(trace.paths)
                 return found
@@ -120,20 +131,89 @@ class Answers:
             else:
                 # Whatever the tools have read so far may have had its say.
                 paths = tuple(sorted(self._read))
-                trace = Trace(paths, self._traced(paths, made))
+                said = self._said(paths, made)
+                trace = Trace(paths, self._traced(paths, said, made), said if moves else ())
                 self.keep(key, trace)
                 self.keep(f"{key}|{trace.state}", found)
+                if moves:
+                    self._keep_lines(paths)
             self._python_read |= others
         return found
 
-    def _traced(self, paths: Sequence[str], made: Mapping[str, str]) -> str:
+    def _said(self, paths: Sequence[str], made: Mapping[str, str]) -> tuple[str, ...]:
+        """Digests of what files of C++ say, each with that of what macros make in it."""
+        return tuple(f"{self._code.get(path) or self.store.digest_of(path)}:{made.get(path)}" for path in paths)
+
+    def _traced(self, paths: Sequence[str], said: Sequence[str], made: Mapping[str, str]) -> str:
         """A digest of what some files of C++ say, of what the build files say, of all names anywhere, and of what
         macros make."""
         state = hashlib.blake2b(f"{self._state(BUILT)}\n{self._names}\n{made.get('')}\n".encode(), digest_size=16)
-        for path in paths:
-            digest = self._code.get(path) or self.store.digest_of(path)
-            state.update(f"{path}:{digest}:{made.get(path)};".encode("utf-8", "surrogateescape"))
+        for path, digest in zip(paths, said, strict=True):
+            state.update(f"{path}:{digest};".encode("utf-8", "surrogateescape"))
         return state.hexdigest()
+
+    # -- lines that move ---------------------------------------------------------------------------------------------
+
+    def _moved(self, answer: T, trace: Trace, said: Sequence[str], made: Mapping[str, str]) -> T | None:
+        """An answer with its lines as they are now; None where anything else has changed that it was read from."""
+        from opwalker.link.moved import moved
+
+        rows = zip(trace.paths, trace.said, said, strict=True)
+        changed = [(path, before, now) for path, before, now in rows if before != now]
+        if not 0 < len(changed) <= _MOST_MOVED or self._traced(trace.paths, trace.said, made) != trace.state:
+            return None
+        moves: dict[str, Callable[[int], int | None]] = {}
+        for path, before, now in changed:
+            digest, makes = before.split(":", 1)
+            old, new = self._kept_lines(digest), self._lines_of(path)
+            if makes != "None" or not now.endswith(":None") or old is None or old.digest != new.digest:
+                return None
+            moves[path] = functools.partial(_now, old, new)
+        return moved(answer, moves)
+
+    def _keep_lines(self, paths: Sequence[str]) -> None:
+        """Keep which lines of some files count."""
+        for path in paths:
+            digest = self._code.get(path)
+            if digest is not None and self._kept_lines(digest) is None:
+                self.keep(f"lines:{digest}", self._lines_of(path))
+
+    def still(self, value: object) -> str:
+        """A digest of what a value says, which stays the same where lines of C++ files move and nothing else does."""
+        from opwalker.link.moved import moved
+        from opwalker.link.store_rows import value_digest
+
+        found = moved(value, _Numbers(self._counted))
+        return value_digest(value if found is None else found)
+
+    def _counted(self, path: str) -> Callable[[int], int | None] | None:
+        """The numbers from 1 of the lines of a file that count; None for a file that is none of C++."""
+        digest = self._code.get(path)
+        if digest is None:
+            return None
+        lines = self._kept_lines(digest) or self._lines_of(path)
+        return lambda line: None if (number := lines.number(line)) is None else number + 1
+
+    def _kept_lines(self, digest: str) -> Lines | None:
+        """The lines that count of a file with a digest."""
+        from opwalker.facts.cpp_lines import Lines
+
+        return self.recall(f"lines:{digest}", Lines)
+
+    def _lines_of(self, path: str) -> Lines:
+        """The lines of a file that count."""
+        from opwalker.facts.cpp_lines import read_lines
+
+        if path not in self._lines:
+            self._lines[path] = read_lines(self.text_in_key(path))
+        return self._lines[path]
+
+    @functools.cached_property
+    def _lines(self) -> dict[str, Lines]:
+        return {}
+
+    def text_in_key(self, path: str) -> str:
+        raise InternalError("whoever derives from Answers reads texts")
 
     @functools.cached_property
     def made(self) -> tuple[MadeFile, ...]:
@@ -213,3 +293,22 @@ class Answers:
             state.update("\n".join(rows).encode("utf-8", "surrogateescape"))
             self._states[languages] = state.hexdigest()
         return self._states[languages]
+
+
+class _Numbers(dict):
+    """How lines are numbered in each file that is asked about."""
+
+    def __init__(self, of: Callable[[str], Callable[[int], int | None] | None]) -> None:
+        super().__init__()
+        self._of = of
+
+    def get(self, path, default=None):
+        if path not in self:
+            self[path] = self._of(path)
+        return self[path]
+
+
+def _now(old: Lines, new: Lines, line: int) -> int | None:
+    """Where a line of a file is that has changed in nothing but where its lines stand."""
+    number = old.number(line)
+    return new.line(number) if number is not None else None

@@ -141,13 +141,13 @@ class Session(Answers):
 
         return StoredFacts(self.store, self.producers["cpp"], self.text)
 
-    def apart(self, question: str, kind: type[T], answer: Callable[[Workbench], T]) -> T:
+    def apart(self, question: str, kind: type[T], answer: Callable[[Workbench], T], moves: bool = False) -> T:
         """The answer to a question about C++, found by tools of its own: it does not depend on what was read for
-        others."""
+        others. ``moves`` is as for ``kept_native``."""
         if not self.single:
-            return self.kept_native(question, kind, lambda: answer(self.workbench))
+            return self.kept_native(question, kind, lambda: answer(self.workbench), moves)
         others = self._read
-        found = self.kept_native(question, kind, lambda: answer(self._new_workbench(self.made)))
+        found = self.kept_native(question, kind, lambda: answer(self._new_workbench(self.made)), moves)
         others |= self._read
         self._read = others
         return found
@@ -286,7 +286,7 @@ class _KeptOps:
         """One op by its full name."""
         if name not in self.names():
             return None
-        return self._session.kept_native(f"op:{name}", Op, lambda: self._session.native.op(name))
+        return self._session.kept_native(f"op:{name}", Op, lambda: self._session.native.op(name), moves=True)
 
 
 def asked(options: Options, progress: Progress, say: Say, answer: Callable[[Session], T]) -> T:

@@ -167,7 +167,7 @@ def _native(session: Session, op: Op) -> NativeSide:
 
         return WalkView(session.workbench, session.source).native(op, wrapper)
 
-    return session.kept_native(f"native:{op.name}:{op.schema}:{said}", NativeSide, follow)
+    return session.kept_native(f"native:{op.name}:{op.schema}:{said}", NativeSide, follow, moves=True)
 
 
 def _not_found(session: Session, name: str) -> InputError:

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from opwalker.notation.regex import Regex
 
-# Every alternative begins with a character of its own: the engine then skips from one such character to the next.
-_LEXEME = Regex(
+#: Comments, strings and characters. Every alternative begins with a character of its own: the engine then skips from
+#: one such character to the next.
+LEXEME = Regex(
     r"""//[^\n\\]*(?:\\(?:\r?\n|.)?[^\n\\]*)*        # line comment, with continuation
       | /\*[\s\S]*?(?:\*/|\Z)                      # block comment
       | R"([^()\\\s]{0,16})\([\s\S]*?\)\1"          # raw string
@@ -100,7 +101,7 @@ def blank(text: str) -> Blanked:
     plain_parts: list[str] = []
     long: list[tuple[int, int]] = []  # comments and strings over several lines: a directive does not end in one
     at = 0
-    for match in _LEXEME.finditer(text):
+    for match in LEXEME.finditer(text):
         start, end = match.span()
         between = text[at:start]
         piece = match.group()

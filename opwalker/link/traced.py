@@ -16,10 +16,12 @@ from opwalker.model.cpp import CppFacts
 
 
 class Trace(Struct, frozen=True):
-    """What an answer was read from: ``paths``, sorted, and ``state``, a digest of what these said then."""
+    """What an answer was read from: ``paths``, sorted, and ``state``, a digest of what these said then; ``said`` are
+    digests of each of them, where they are kept."""
 
     paths: tuple[str, ...]
     state: str
+    said: tuple[str, ...] = ()
 
 
 class TracedFacts:

@@ -108,7 +108,7 @@ class LoopReader:
         says = f"{words} stride{over} ({local.name}){inside}{going}{where}"
         yield WorkFact(of, says, line or body.use_line(loop.start), local.name, shown(begin), stop, through)
         for bound in (behind, stop):
-            yield from self._bound(reader, bound, of, through)
+            yield from self._bound(reader, bound, of, through, line)
 
     @staticmethod
     def _written(reader: ValueReader, local: LocalFact) -> str | None:
@@ -120,14 +120,17 @@ class LoopReader:
         return rest[0] if len(texts) == 2 and len(rest) == 1 else None
 
     @staticmethod
-    def _bound(reader: ValueReader, bound: str | None, of: str, through: str | None) -> Iterator[WorkFact]:
-        """What a local holds that a loop begins or ends at."""
+    def _bound(
+        reader: ValueReader, bound: str | None, of: str, through: str | None, line: int | None
+    ) -> Iterator[WorkFact]:
+        """What a local holds that a loop begins or ends at; ``line`` where its function is called, if it has one."""
         body = reader.body
         held = body.locals.get(bound or "", ())
         if len(held) == 1 and held[0].value is not None and not body.assigns.get(held[0].name):
             text = body.written(held[0].value).strip()
             if len(text) <= 2 * _LONG and not text.startswith(("{", "(")):
-                yield WorkFact(of, f"{bound} is {text}", body.use_line(held[0].start), bound, text, None, through)
+                at = line or body.use_line(held[0].start)
+                yield WorkFact(of, f"{bound} is {text}", at, bound, text, None, through)
 
     @staticmethod
     def _goals(reader: ValueReader, loop: Loop, counter: str) -> tuple[str | None, str]:

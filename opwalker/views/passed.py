@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from opwalker.link.store_rows import value_digest
 from opwalker.model.walk import PatternRef, Walk
 
 
@@ -20,7 +19,7 @@ def with_patterns(session, walk: Walk) -> Walk:
 
         return of_walk(session, bench, walk)
 
-    # Where the functions are registered has no say in what they hold.
+    # Where the functions are registered has no say in what they hold, nor have lines that say nothing.
     ways = tuple(replace(one, registered_at=None, condition=None) for one in walk.implementations)
-    way = value_digest((ways, walk.flags))
-    return replace(walk, patterns=session.apart(f"patterns of:{way}", tuple[PatternRef, ...], passed))
+    way = session.still((ways, walk.flags))
+    return replace(walk, patterns=session.apart(f"patterns of:{way}", tuple[PatternRef, ...], passed, moves=True))

@@ -1,0 +1,118 @@
+"""Which lines of a C++ file stay together, whatever comes or goes between them that says nothing.
+
+In: a file's text. Out: ``Lines``. Blank lines that separate code from code say nothing, nor does one more where there
+is one; nor do comments and blank lines before a directive among the directives that a file begins with. Comments
+anywhere else may say what something is: they count as code does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from opwalker.facts.cpp_text import LEXEME, line_starts
+from opwalker.notation.regex import Regex
+
+_GOES_ON = Regex(r"\\[ \t\r]*\n")
+#: What makes a line more than code: a blank line beside it may separate what a comment belongs to.
+_COMMENT_MARKS = ("//", "/*", "*/")
+
+
+class Lines(Struct, frozen=True):
+    """``digest``: of the lines that count. ``stretches``: ``(number among the lines that count, line)`` of the first
+    line of every stretch of them, in order; ``counted`` how many there are."""
+
+    digest: str
+    stretches: tuple[tuple[int, int], ...]
+    counted: int
+
+    def number(self, line: int) -> int | None:
+        """The number among the lines that count; None for a line that says nothing."""
+        at = bisect_right(self.stretches, line, key=lambda stretch: stretch[1]) - 1
+        if at < 0:
+            return None
+        first, start = self.stretches[at]
+        end = self.stretches[at + 1][0] if at + 1 < len(self.stretches) else self.counted
+        return first + line - start if first + line - start < end else None
+
+    def line(self, number: int) -> int:
+        """The line of a number."""
+        first, start = self.stretches[bisect_right(self.stretches, number, key=lambda stretch: stretch[0]) - 1]
+        return start + number - first
+
+
+def read_lines(text: str) -> Lines:
+    """The lines of a file that count, up to its last one of code."""
+    read = _Reader(text)
+    kept = [*read.head(), *read.body()]
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update("\n".join(read.lines[at] for at in kept).encode("utf-8", "surrogateescape"))
+    stretches = [(n, at + 1) for n, at in enumerate(kept) if not n or kept[n - 1] != at - 1]
+    return Lines(digest.hexdigest(), tuple(stretches), len(kept))
+
+
+class _Reader:
+    """The lines of a text, by number from 0. ``_held`` are those that begin within a comment, a string or a line that
+    goes on: they are what they are part of."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.split("\n")
+        self._held = set(_held(text))
+        self._end = len(self.lines)
+        while self._end and self._silent(self._end - 1):
+            self._end -= 1
+        self._start = 0
+
+    def head(self) -> Iterator[int]:
+        """Those that count of the directives that the file begins with: all but what is silent before each."""
+        at = 0
+        while at < self._end:
+            if self._directive(at):
+                yield at
+                self._start = at + 1
+            elif not self._silent(at):
+                break
+            at += 1
+
+    def body(self) -> Iterator[int]:
+        """Those that count of what follows: of blank lines the first, and none between lines of code."""
+        last = self._start - 1
+        for at in range(self._start, self._end):
+            if not self._blank(at):
+                if at - last > 1 and not (last >= 0 and self._plain(last) and self._plain(at)):
+                    yield last + 1
+                yield at
+                last = at
+
+    def _blank(self, at: int) -> bool:
+        line = self.lines[at]
+        return (not line or line.isspace()) and at not in self._held
+
+    def _silent(self, at: int) -> bool:
+        """Whether a line is blank, or one comment alone."""
+        if at in self._held or at + 1 in self._held:
+            return False
+        line = self.lines[at].strip()
+        return not line or line.startswith("//")
+
+    def _directive(self, at: int) -> bool:
+        return at not in self._held and at + 1 not in self._held and self.lines[at].lstrip().startswith("#")
+
+    def _plain(self, at: int) -> bool:
+        """Whether a line is code and nothing else."""
+        line = self.lines[at]
+        return at not in self._held and at + 1 not in self._held and not any(mark in line for mark in _COMMENT_MARKS)
+
+
+def _held(text: str) -> Iterator[int]:
+    """Lines, by number from 0, that begin within a comment, a string or a line that goes on."""
+    starts = line_starts(text)
+    for match in LEXEME.finditer(text):
+        start, end = match.span()
+        if text.find("\n", start, end) >= 0:
+            yield from range(bisect_right(starts, start), bisect_right(starts, end - 1))
+    for match in _GOES_ON.finditer(text):
+        yield bisect_right(starts, match.start())
