@@ -64,3 +64,45 @@ TORCH_LIBRARY(ns, m) { m.def("fold(Tensor! x) -> ()"); m.def("fold() -> ()"); m.
 """
     said = section(note_of(walk_of(text, "ns::fold"), "cuda"), "contract")
     assert [one for one in said if one.startswith("Defined")] == ["Defined.", "Defined, there as `fold() -> ()`."]
+
+
+TWICE = """template <typename T, typename K, int LANES, bool SKIP> __global__ void add_kernel(T* x) {}
+template <typename T, bool SKIP> __global__ void slow_kernel(T* x) {}
+void add(torch::Tensor& x, std::optional<torch::Tensor> ids, int64_t lanes) {
+  bool wide = x.size(0) > 8;
+  if (ids.has_value()) {
+    const torch::Tensor& of = ids.value();
+    AT_DISPATCH_INDEX_TYPES(of.scalar_type(), "add", [&] {
+      if (wide) {
+        switch (lanes) {
+          case 2: add_kernel<float, index_t, 2, true><<<8, 32>>>(x.data_ptr<float>()); break;
+          default: add_kernel<float, index_t, 4, true><<<8, 32>>>(x.data_ptr<float>());
+        }
+      } else { slow_kernel<float, true><<<8, 32>>>(x.data_ptr<float>()); }
+    });
+    return;
+  }
+  if (wide) {
+    switch (lanes) {
+      case 2: add_kernel<float, int32_t, 2, false><<<8, 32>>>(x.data_ptr<float>()); break;
+      default: add_kernel<float, int32_t, 4, false><<<8, 32>>>(x.data_ptr<float>());
+    }
+  } else { slow_kernel<float, false><<<8, 32>>>(x.data_ptr<float>()); }
+}
+TORCH_LIBRARY(ns, m) { m.impl("add", torch::kCUDA, &add); }
+"""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "  `LANES` is `2` or `4`, from a switch on `lanes`.",
+        # What both switches leave as it is depends on what leads to one or the other.
+        "    `true`: in every branch of the switch on `lanes` that leads here, where `ids` is given.",
+        "    `false`: in every branch of the switch on `lanes` that leads here, where `ids` is not given.",
+        "    `int`: in every branch of the switch on `lanes` that leads here, where `ids` is not given.",
+        "    `true`: written in a branch, where `ids` is given.",
+    ],
+)
+def test_a_value_that_no_case_decides_says_what_leads_to_it(said: str) -> None:
+    assert said in section(note_of(walk_of(TWICE, "ns::add"), "cuda"), "dispatch")

@@ -87,3 +87,27 @@ def test_what_a_macro_makes_true_is_no_condition() -> None:
         told = section(note_of(replace(walk, implementations=(one,)), "cuda"), "launch")
         said.append([line.strip() for line in told if "runs where" in line])
     assert said == [["It runs where `rows` is greater than 8."], []]
+
+
+def test_launches_of_one_configuration_come_each_from_its_own_dispatch() -> None:
+    text = LIBRARY["csrc/fold.cu"].split("template <typename T>")[0] + """
+void fold(torch::Tensor& x, torch::Tensor& out, bool cast) {
+  if (cast) {
+    SWITCH_TYPE(x.scalar_type(), [&] {
+      SWITCH_INNER(out.scalar_type(), [&] { fold_kernel<elem_t, out_t, 1><<<1, 32>>>(x.data_ptr<elem_t>(), nullptr); });
+    });
+    return;
+  }
+  SWITCH_TYPE(x.scalar_type(), [&] { fold_kernel<elem_t, elem_t, 2><<<1, 32>>>(x.data_ptr<elem_t>(), nullptr); });
+}
+TORCH_LIBRARY(m, o) { o.def("fold(Tensor x, Tensor! out, bool cast) -> ()"); o.impl("fold", torch::kCUDA, &fold); }
+"""
+    walk = walk_of({**LIBRARY, "csrc/fold.cu": text}, "m::fold")
+    assert len(launch_groups(walk.implementations[0].launches)) == 1
+    outer, inner = "SWITCH_TYPE on x.scalar_type()", "SWITCH_INNER on out.scalar_type()"
+    assert drawn(walk)[1:] == [
+        ("fold", outer, ""),
+        (outer, inner, ""),
+        (inner, "fold_kernel", "4 instances"),
+        (outer, "fold_kernel", "2 instances"),
+    ]

@@ -118,7 +118,7 @@ def _instances(kernel: str, launches: Sequence[Launch]) -> Iterator[Block]:
     if instances == ("",):
         yield Statements((statement(code(kernel), " is no template."),))
         return
-    below = [_axis(axis) for axis in _axes(launches)]
+    below = [_axis(axis, launches) for axis in _axes(launches)]
     below += _never(launches)
     if complete:
         head = statement(code(kernel), f" is compiled in {count(len(instances), 'instance')}.", below=below)
@@ -161,32 +161,70 @@ _WHY = {
 }
 
 
-def _axis(axis: Axis) -> Statement:
+def _axis(axis: Axis, launches: Sequence[Launch]) -> Statement:
     """A template parameter: its values and, a place each, where they come from."""
-    groups: dict[tuple[str, str], list[AxisOrigin]] = {}
+    groups: dict[tuple[object, ...], list[AxisOrigin]] = {}
     for origin in axis.origins:
-        groups.setdefault((origin.kind, origin.text), []).append(origin)
+        groups.setdefault(_source(origin, axis), []).append(origin)
     named = code(axis.parameter) if axis.parameter else (Run("A parameter without a name"),)
     values = some(axis.values, 8, "or")
     below = []
-    told = {case for case, found in _by_case(axis).items() if len(found) == 1}
-    for (kind, text), origins in list(groups.items())[:_PLACES]:
+    # A condition that no other value stands under tells nothing where others come from elsewhere.
+    branches = all(origin.kind == "branch" for origin in axis.origins)
+    told = {case for case, found in _by_case(axis).items() if len(found) == 1} if branches else set()
+    for origins in list(groups.values())[:_PLACES]:
         own = tuple(dict.fromkeys(value for one in origins for value in one.values))
-        below.append(statement(some(own, 4, "or"), ": ", *_why(kind, text, origins, told), ".", at=_places(origins)))
+        why = _why(origins, axis, told)
+        below.append(statement(some(own, 4, "or"), ": ", *why, *_apart(why, axis, origins, launches), ".",
+                               at=_places(origins)))  # fmt: skip
     if len(groups) > _PLACES:
         below.append(statement(f"And {count(len(groups) - _PLACES, 'more place')}."))
     if not axis.origins:
         below.append(statement("Where its values come from was not followed."))
     given = list(_given(axis))
     if len(groups) == 1:
-        ((kind, text), origins) = next(iter(groups.items()))
-        why = _why(kind, text, origins, told)
-        if len(axis.values) == 1 and kind in ("branch", "switch"):
+        origins = next(iter(groups.values()))
+        first = origins[0]
+        if len(axis.values) == 1 and first.kind in ("branch", "switch"):
             # No branch decides a value that is the same in all of them.
-            on = (" of the switch on ", code(text)) if kind == "switch" else ()
+            on = (" of the switch on ", code(first.text)) if first.kind == "switch" else ()
             return statement(named, " is ", values, " in every branch", *on, " that leads here.", at=_places(origins))
+        why = _why(origins, axis, told)
         return statement(named, " is ", values, ", ", *why, ".", at=_places(origins), below=given)
     return statement(named, " is ", values, ".", below=[*below, *given])
+
+
+def _source(origin: AxisOrigin, axis: Axis) -> tuple[object, ...]:
+    """What makes places one: a switch in which a value is always the same is apart from the others on the same."""
+    return (origin.kind, origin.text, *(origin.values if _is_steady(origin, axis) else ()))
+
+
+def _is_steady(origin: AxisOrigin, axis: Axis) -> bool:
+    """Whether a switch gives one of several values, whatever it finds."""
+    at = (origin.kind, origin.text, origin.file, origin.line)
+    same = {value for one in axis.origins if (one.kind, one.text, one.file, one.line) == at for value in one.values}
+    return origin.kind == "switch" and len(same) == 1 < len(axis.values)
+
+
+def _apart(
+    why: Sequence[str | Text], axis: Axis, origins: Sequence[AxisOrigin], launches: Sequence[Launch]
+) -> tuple[str | Text, ...]:
+    """The conditions of the launches with values from some places that no other launch of the kernel stands under;
+    told where the places themselves say nothing."""
+    if not _is_steady(origins[0], axis) and why != _UNDECIDED:
+        return ()
+    places = {(one.kind, one.file, one.line) for one in origins}
+    sides: tuple[list[Launch], list[Launch]] = ([], [])
+    for launch in launches:
+        if not {one.instance for one in launch.unreachable}.issuperset(launch.instances):
+            own = [one for part in launch.axes if part.parameter == axis.parameter for one in part.origins]
+            sides[any((one.kind, one.file, one.line) in places for one in own)].append(launch)
+    others, here = sides
+    if not here or not others:
+        return ()
+    common = [one for one in here[0].conditions if all(one in launch.conditions for launch in here)]
+    found = [one for one in common if not any(one in launch.conditions for launch in others)]
+    return (", where ", condition(both(found))) if found else ()
 
 
 def _by_case(axis: Axis) -> dict[str, set[str]]:
@@ -198,13 +236,20 @@ def _by_case(axis: Axis) -> dict[str, set[str]]:
     return out
 
 
-def _why(kind: str, text: str, origins: Sequence[AxisOrigin], told: Set[str]) -> tuple[str | Text, ...]:
+#: Of a value whose conditions others share.
+_UNDECIDED = ("written in a branch",)
+
+
+def _why(origins: Sequence[AxisOrigin], axis: Axis, told: Set[str]) -> tuple[str | Text, ...]:
     """Where values come from; of a branch the conditions ``told``, under which no other value stands."""
+    kind, text = origins[0].kind, origins[0].text
     if kind != "branch":
+        if _is_steady(origins[0], axis):
+            return ("in every branch of the switch on ", code(text), " that leads here")
         return (_WHY.get(kind, ""), code(text))
     cases = tuple(dict.fromkeys(case for one in origins for case in one.cases))
     if not cases or not set(cases) <= told:
-        return ("written in a branch",)
+        return _UNDECIDED
     if all(otherwise := [re.fullmatch(r"!\((.*)\)", case, re.DOTALL) for case in cases]):
         # Of a chain, what stands in the last `else` needs more than the last condition to fail.
         return ("written in the ", code("else"), " of ", some([one[1] for one in otherwise], 3, "or"))

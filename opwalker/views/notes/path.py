@@ -6,7 +6,7 @@ the way passes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from opwalker.model.notes import Diagram, Edge, Node
 from opwalker.model.walk import Dispatch, Implementation, Launch, PathStep, PythonRef, Span, Walk
@@ -62,9 +62,8 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
     functions = {chosen.host.name if chosen.host else ""}
     if not groups:
         _dispatches(drawing, host, chosen.dispatch)
-    ends: dict[tuple[str, str], list[LaunchGroup]] = {}
-    for group in groups:
-        on_way = [use for use in chosen.dispatch if _passes(group, use, groups)]
+    ends: dict[tuple[str, str], list[Launch]] = {}
+    for group, launches, on_way in _ways(groups, chosen.dispatch):
         steps = [step for step in group.first.path[1:] if step.function not in functions]
         within = [[use for use in on_way if _function_of(use, group.first.path) == step.function] for step in steps]
         held = {id(use) for uses in within for use in uses}
@@ -74,7 +73,7 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
             drawing.edge(last, node)
             last = _dispatches(drawing, node, uses)
         kernel = drawing.node("kernel", group.first.kernel, group.first.kernel_at)
-        ends.setdefault((last, kernel), []).append(group)
+        ends.setdefault((last, kernel), []).extend(launches)
     for (last, kernel), met in ends.items():
         drawing.edge(last, kernel, _instances(met))
     for end in chosen.terminals:
@@ -82,10 +81,26 @@ def path_diagram(walk: Walk, chosen: Implementation) -> Diagram:
     return Diagram(tuple(drawing.nodes.values()), tuple(drawing.edges), _in_words(subject, chosen))
 
 
-def _instances(groups: Sequence[LaunchGroup]) -> str:
+def _ways(
+    groups: Sequence[LaunchGroup], uses: Sequence[Dispatch]
+) -> Iterator[tuple[LaunchGroup, list[Launch], list[Dispatch]]]:
+    """The launches of a group that the same dispatches lead to, with these in order."""
+    launches = [launch for group in groups for launch in group.launches]
+    # Where axes of any launch come from a dispatch, only those launches stand in it.
+    named = [(use, [launch for launch in launches if _comes_from(launch, use)]) for use in uses]
+    for group in groups:
+        ways: dict[tuple[int, ...], list[Launch]] = {}
+        for launch in group.launches:
+            way = tuple(n for n, (_, own) in enumerate(named) if not own or any(launch is one for one in own))
+            ways.setdefault(way, []).append(launch)
+        for way, found in ways.items():
+            yield group, found, [uses[number] for number in way]
+
+
+def _instances(launches: Sequence[Launch]) -> str:
     """How many instances the launches of one way have, those of several launches once."""
-    found = {one for group in groups for one in group.instances}
-    if not all(group.complete for group in groups):
+    found = {one for launch in launches for one in launch.instances}
+    if not all(launch.complete for launch in launches):
         return f"{len(found)} known instances"
     return f"{len(found)} instances" if len(found) > 1 else ""
 
@@ -98,12 +113,6 @@ def _dispatches(drawing: _Drawing, before: str, uses: Sequence[Dispatch]) -> str
         drawing.edge(before, node)
         before = node
     return before
-
-
-def _passes(group: LaunchGroup, use: Dispatch, groups: Sequence[LaunchGroup]) -> bool:
-    """Whether launches stand in a dispatch: where axes of any launch come from it, only those launches do."""
-    named = [one for one in groups if any(_comes_from(launch, use) for launch in one.launches)]
-    return not named or group in named
 
 
 def _comes_from(launch: Launch, use: Dispatch) -> bool:
