@@ -154,7 +154,7 @@ class ReturnFact(Struct, frozen=True):
 class Host(Struct, frozen=True):
     """A host function and what its body says, in source order. ``file`` holds for every ``line`` in it. ``returns`` are
     its early returns. Of a function on the way, ``under`` are the conditions that all its calls stand under, in words
-    of the callers."""
+    of the callers. ``named`` are the locals that conditions of the implementation speak of, and what they hold."""
 
     name: str
     file: str
@@ -172,3 +172,4 @@ class Host(Struct, frozen=True):
     dimensions: tuple[DimensionFact, ...] = ()
     returns: tuple[ReturnFact, ...] = ()
     under: tuple[str, ...] = ()
+    named: tuple[SizeFact, ...] = ()

@@ -53,6 +53,7 @@ from opwalker.views.python_dims import with_dims
 from opwalker.views.registered import Followed, Outcome, Registered, hosts_of_registered, question, registered
 from opwalker.views.shapes import NO_WRAPPER
 from opwalker.views.sync import WalkSync
+from opwalker.views.told_names import told_names
 from opwalker.views.unreachable import Judge, unreachable
 from opwalker.views.way import Way
 from opwalker.views.wrapper_shapes import wrappers_say
@@ -248,13 +249,16 @@ class WalkView:
         if not launches and not terminals and not reach.gaps and base.host is not None:
             if not reach.unfollowed:
                 terminals.append(Terminal("host", base.host.name, base.host.file, base.host.line))
-        return replace(
+        found = replace(
             base,
             dispatch=dispatch,
             launches=tuple(launches),
             kernels=kernels,
             terminals=tuple(placed(way, entered, terminals)),
         )
+        if found.host is None:
+            return found
+        return replace(found, host=replace(found.host, named=told_names(body, found)))
 
     def _read_kernels(self, unit: Unit, reach: Reach, way: Way, host: Host | None) -> tuple[Kernel, ...]:
         """The kernels of an implementation, each with what its first launch passes."""

@@ -90,7 +90,9 @@ def test_what_a_macro_makes_true_is_no_condition() -> None:
 
 
 def test_launches_of_one_configuration_come_each_from_its_own_dispatch() -> None:
-    text = LIBRARY["csrc/fold.cu"].split("template <typename T>")[0] + """
+    text = (
+        LIBRARY["csrc/fold.cu"].split("template <typename T>")[0]
+        + """
 void fold(torch::Tensor& x, torch::Tensor& out, bool cast) {
   if (cast) {
     SWITCH_TYPE(x.scalar_type(), [&] {
@@ -102,6 +104,7 @@ void fold(torch::Tensor& x, torch::Tensor& out, bool cast) {
 }
 TORCH_LIBRARY(m, o) { o.def("fold(Tensor x, Tensor! out, bool cast) -> ()"); o.impl("fold", torch::kCUDA, &fold); }
 """
+    )
     walk = walk_of({**LIBRARY, "csrc/fold.cu": text}, "m::fold")
     assert len(launch_groups(walk.implementations[0].launches)) == 1
     outer, inner = "SWITCH_TYPE on x.scalar_type()", "SWITCH_INNER on out.scalar_type()"

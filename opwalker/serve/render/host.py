@@ -53,6 +53,7 @@ def _kinds(host: Host, told: Told) -> list[tuple[str, list[Row]]]:
         ("sizes", [_size(fact) for fact in host.sizes]),
         ("strides", [_size(fact) for fact in host.strides]),
         ("checks", [_check(fact) for fact in checks]),
+        ("names", [_size(fact) for fact in host.named]),
         ("guards", [_guard(fact) for fact in host.guards]),
         ("stream", [Row((line_mark(fact.line), ((fact.value, ""), *_where(fact)))) for fact in host.streams]),
         (

@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from opwalker.model.notes import Block, NoteSection, Statement, Statements, Text
+from opwalker.model.notes import Block, Cell, NoteSection, Statement, Statements, Table, Text
 from opwalker.model.walk import CheckFact, GuardFact, Host, Implementation, ReturnFact, StreamFact
 from opwalker.notation.outermost import outermost
 from opwalker.views.notes.words import both, code, condition, line, marked, message, sentence, statement
 
+#: More names than these are folded.
+_FEW = 12
+_NAMES = "Names that conditions speak of"
 #: Where a check is told with a dispatch or a choice: ``(file, line, message)``.
 _Told = frozenset[tuple[str, int, str | None]]
 
@@ -39,6 +42,9 @@ def checks_section(chosen: Implementation) -> NoteSection | None:
             where = (", entered where ", condition(both(helper.under), _names(host))) if helper.under else ()
             way = statement("On the way, ", code(helper.name), *where, ":", at=at, below=inner)
             blocks.append(Statements((way,)))
+    if host.named:
+        rows = [(Cell(code(one.name), line(host.file, one.line)), Cell(code(one.value))) for one in host.named]
+        blocks.append(Table(("Name in conditions", "is"), tuple(rows), _NAMES if len(rows) > _FEW else ""))
     return NoteSection("checks", "Checks, device and stream", tuple(blocks)) if blocks else None
 
 
