@@ -18,6 +18,7 @@ HALF = ("float16",)
 CASES = (
     case("one row", m=1, n=64, k=64, groups=1, dtypes=HALF),
     case("prime number of rows", m=7, n=64, k=128, groups=2, dtypes=HALF),
+    case("128 columns", m=7, n=128, k=128, groups=2, dtypes=HALF),
     case("more than a tile", m=67, n=136, k=32, groups=1, dtypes=HALF),
     case("k that is no multiple of a tile's depth", m=5, n=64, k=40, groups=1, dtypes=HALF),
     case("a group for each 32", m=3, n=64, k=128, groups=4, dtypes=HALF),

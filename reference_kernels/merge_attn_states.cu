@@ -40,7 +40,7 @@ __device__ __forceinline__ float lse_of_both(float of_prefix, float of_suffix) {
 }
 
 template <typename scalar_t, typename out_t, int kWidth>
-__global__ void __launch_bounds__(512, 4) merge_attn_states_kernel(
+__global__ void __launch_bounds__(512) merge_attn_states_kernel(
     out_t* __restrict__ output,                  // [num_tokens, num_heads, head_size]
     float* __restrict__ output_lse,              // [num_heads, num_tokens]
     const scalar_t* __restrict__ prefix_output,  // [num_tokens, num_heads, head_size]

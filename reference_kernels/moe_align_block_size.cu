@@ -1,8 +1,8 @@
 // The tokens of a mixture of experts in order of their experts, each expert's filled up to whole blocks, so that a block of a
 // matrix product has one expert.
 //
-// One block; a warp takes an expert and goes through all choices, twice: to count them, and to put them where the counts of
-// the experts before say. So they keep their order.
+// Every block counts all choices, so that none has to wait for another; then it puts its own part of them where the counts
+// say, warp after warp. So they keep their order.
 
 #include "common/op.cuh"
 
@@ -19,20 +19,23 @@ __device__ inline int local_expert(int expert, const int* expert_map, int num_ex
   return expert_map != nullptr ? expert_map[expert] : expert;
 }
 
-// Calls f(choice, how many of the expert's come before it in these 32) in every lane that has one; gives their number.
-template <typename F>
-__device__ int each_of_expert(const int* topk_ids, const int* expert_map, int num_experts, int choices, int expert, F f) {
-  constexpr unsigned kAll = 0xffffffffu;
+// starts[e] becomes the sum of counts[0 ... e), each rounded up to whole blocks. One warp must call it.
+__device__ inline void starts_of(const int* counts, int* starts, int num_experts, int block_size) {
   const int lane = threadIdx.x % 32;
   int before = 0;
-  for (int first = 0; first < choices; first += 32) {
-    const int choice = first + lane;
-    const bool mine = choice < choices && local_expert(topk_ids[choice], expert_map, num_experts) == expert;
-    const unsigned lanes = __ballot_sync(kAll, mine);
-    if (mine) f(choice, before + __popc(lanes & ((1u << lane) - 1)));
-    before += __popc(lanes);
+  for (int first = 0; first < num_experts; first += 32) {
+    const int expert = first + lane;
+    const int own = expert < num_experts ? (counts[expert] + block_size - 1) / block_size * block_size : 0;
+    int sum = own;  // of this lane and those below
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+      const int other = __shfl_up_sync(0xffffffffu, sum, distance);
+      if (lane >= distance) sum += other;
+    }
+    if (expert < num_experts) starts[expert] = before + sum - own;
+    before += __shfl_sync(0xffffffffu, sum, 31);
   }
-  return before;
+  if (lane == 0) starts[num_experts] = before;
 }
 
 __global__ void __launch_bounds__(1024) moe_align_block_size_kernel(
@@ -41,38 +44,64 @@ __global__ void __launch_bounds__(1024) moe_align_block_size_kernel(
     int* __restrict__ experts_ids,         // [max_num_m_blocks]
     int* __restrict__ num_tokens_post_pad,  // [1]
     const int* __restrict__ expert_map,    // [num_experts]
-    int num_experts, int block_size, int choices, int max_num_tokens_padded, int max_num_m_blocks) {
-  __shared__ int starts[kMostExperts + 1];  // of each expert; counts at first
+    int num_experts, int block_size, int choices, int choices_per_block, int max_num_tokens_padded,
+    int max_num_m_blocks) {
+  __shared__ int counts[kMostExperts];      // choices of each expert
+  __shared__ int starts[kMostExperts + 1];  // its first place
+  __shared__ int next[kMostExperts];        // those of earlier blocks at first; then the place of the next one
   const int warp = threadIdx.x / 32;
-  const int warps = blockDim.x / 32;
   const int lane = threadIdx.x % 32;
+  const int part = blockIdx.x * choices_per_block;
 
-  for (int expert = warp; expert < num_experts; expert += warps) {
-    const int count = each_of_expert(topk_ids, expert_map, num_experts, choices, expert, [](int, int) {});
-    if (lane == 0) starts[expert + 1] = (count + block_size - 1) / block_size * block_size;
-  }
-  for (int i = threadIdx.x; i < max_num_tokens_padded; i += blockDim.x) sorted_token_ids[i] = choices;  // no choice
+  for (int expert = threadIdx.x; expert < num_experts; expert += blockDim.x) counts[expert] = next[expert] = 0;
   __syncthreads();
-  if (threadIdx.x == 0) {
-    starts[0] = 0;
-    for (int expert = 0; expert < num_experts; ++expert) starts[expert + 1] += starts[expert];
-    *num_tokens_post_pad = starts[num_experts];
+#pragma unroll 8
+  for (int choice = threadIdx.x; choice < choices; choice += blockDim.x) {
+    const int expert = local_expert(topk_ids[choice], expert_map, num_experts);
+    if (expert >= 0) atomicAdd(&counts[expert], 1);
+#ifndef OPWALKER_WRONG_EARLIER_FORGOTTEN
+    if (expert >= 0 && choice < part) atomicAdd(&next[expert], 1);
+#endif
   }
+  __syncthreads();
+  if (warp == 0) starts_of(counts, starts, num_experts, block_size);
+  __syncthreads();
+  for (int expert = threadIdx.x; expert < num_experts; expert += blockDim.x) next[expert] += starts[expert];
   __syncthreads();
 
-  for (int expert = warp; expert < num_experts; expert += warps) {
+  for (int first = part; first < min(part + choices_per_block, choices); first += blockDim.x) {
+    const int choice = first + threadIdx.x;
+    const int expert = choice < choices ? local_expert(topk_ids[choice], expert_map, num_experts) : -1;
+    const unsigned peers = __match_any_sync(0xffffffffu, expert);
+    const int before = __popc(peers & ((1u << lane) - 1));
+    for (int turn = 0; turn < blockDim.x / 32; ++turn) {
+      if (turn == warp) {
+        if (expert >= 0) sorted_token_ids[next[expert] + before] = choice;
+        __syncwarp();
+        if (expert >= 0 && before == 0) next[expert] += __popc(peers);
+      }
+      __syncthreads();
+    }
+  }
+
+  // What is left over: the rest of each expert's last block, and the blocks behind the last.
+  const int warps = gridDim.x * (blockDim.x / 32);
+  for (int expert = blockIdx.x * (blockDim.x / 32) + warp; expert < num_experts; expert += warps) {
     for (int block = starts[expert] / block_size + lane; block < starts[expert + 1] / block_size; block += 32) {
       experts_ids[block] = expert;
     }
-    each_of_expert(topk_ids, expert_map, num_experts, choices, expert, [&](int choice, int before) {
-      sorted_token_ids[starts[expert] + before] = choice;
-    });
+    for (int place = starts[expert] + counts[expert] + lane; place < starts[expert + 1]; place += 32) {
+      sorted_token_ids[place] = choices;  // no choice
+    }
   }
+  const int threads = gridDim.x * blockDim.x;
+  const int thread = blockIdx.x * blockDim.x + threadIdx.x;
+  const int end = starts[num_experts];
+  for (int place = end + thread; place < max_num_tokens_padded; place += threads) sorted_token_ids[place] = choices;
 #ifndef OPWALKER_WRONG_REST_LEFT
-  for (int block = starts[num_experts] / block_size + threadIdx.x; block < max_num_m_blocks; block += blockDim.x) {
-    experts_ids[block] = -1;
-  }
+  for (int block = end / block_size + thread; block < max_num_m_blocks; block += threads) experts_ids[block] = -1;
 #endif
+  if (thread == 0) *num_tokens_post_pad = end;
 }
 
 void moe_align_block_size(const Tensor& topk_ids,  // [num_tokens, topk]
@@ -100,13 +129,16 @@ void moe_align_block_size(const Tensor& topk_ids,  // [num_tokens, topk]
 
   const DeviceGuard guard(topk_ids.get_device_index());
   const cudaStream_t stream = current_stream(topk_ids);
-  const unsigned threads = static_cast<unsigned>(std::min<int64_t>(num_experts, 32) * 32);
-  moe_align_block_size_kernel<<<1, threads, 0, stream>>>(
+  constexpr int kThreads = 1024;
+  const unsigned blocks = blocks_to_fill(std::max<int64_t>((choices + kThreads - 1) / kThreads, 1), 1);
+  const int64_t choices_per_block = (choices + blocks * kThreads - 1) / (blocks * kThreads) * kThreads;
+  moe_align_block_size_kernel<<<blocks, kThreads, 0, stream>>>(
       static_cast<const int*>(topk_ids.data_ptr()), static_cast<int*>(sorted_token_ids.data_ptr()),
       static_cast<int*>(experts_ids.data_ptr()), static_cast<int*>(num_tokens_post_pad.data_ptr()),
       maybe_expert_map.has_value() ? static_cast<const int*>(maybe_expert_map->data_ptr()) : nullptr,
       static_cast<int>(num_experts), static_cast<int>(block_size), static_cast<int>(choices),
-      static_cast<int>(sorted_token_ids.numel()), static_cast<int>(experts_ids.numel()));
+      static_cast<int>(choices_per_block), static_cast<int>(sorted_token_ids.numel()),
+      static_cast<int>(experts_ids.numel()));
   check_launch(op);
 }
 

@@ -1,7 +1,7 @@
 // The topk experts of each token by softmax of its gating logits, the likeliest first; of equal ones the first.
 //
-// A warp takes a token. It goes through the logits once for each expert that it chooses, looking for the best one behind the
-// last: nothing needs to be marked as taken.
+// A warp takes a token and keeps its logits in registers. It goes through them once for each expert that it chooses, looking
+// for the best one behind the last: nothing needs to be marked as taken.
 
 #include "common/op.cuh"
 #include "common/reduce.cuh"
@@ -33,8 +33,9 @@ __device__ inline Choice best_of_warp(Choice best) {
   return best;
 }
 
-template <typename scalar_t>
-__global__ void __launch_bounds__(256) topk_softmax_kernel(
+// Each lane keeps the logits of kKept experts, 32 apart; those of more experts are read again each time.
+template <typename scalar_t, int kKept>
+__global__ void __launch_bounds__(128) topk_softmax_kernel(
     float* __restrict__ topk_weights,             // [num_tokens, topk]
     int* __restrict__ topk_indices,               // [num_tokens, topk]
     int* __restrict__ token_expert_indices,       // [num_tokens, topk]
@@ -48,39 +49,59 @@ __global__ void __launch_bounds__(256) topk_softmax_kernel(
   if (token >= num_tokens) return;  // a whole warp
   const scalar_t* logits = gating_output + token * num_experts;
 
+  float kept[kKept];
+#pragma unroll
+  for (int j = 0; j < kKept; ++j) {
+    const int expert = lane + j * kLanes;
+    kept[j] = expert < num_experts ? to_float(logits[expert]) : 0.0f;
+  }
+  // Calls f(expert, logit) for each expert of this lane.
+  const auto each = [&](auto f) {
+#pragma unroll
+    for (int j = 0; j < kKept; ++j) {
+      if (lane + j * kLanes < num_experts) f(lane + j * kLanes, kept[j]);
+    }
+    for (int expert = lane + kKept * kLanes; expert < num_experts; expert += kLanes) f(expert, to_float(logits[expert]));
+  };
+
   float highest = Max::kNeutral;
-  for (int e = lane; e < num_experts; e += kLanes) highest = fmaxf(highest, to_float(logits[e]));
+  each([&](int, float logit) { highest = fmaxf(highest, logit); });
   highest = warp_reduce<Max>(highest);
   float sum = 0.0f;
-  for (int e = lane; e < num_experts; e += kLanes) sum += expf(to_float(logits[e]) - highest);
+  each([&](int, float logit) { sum += expf(logit - highest); });
   sum = warp_reduce<Sum>(sum);
-  const auto share = [&](int expert) { return expf(to_float(logits[expert]) - highest) / sum; };
+  const auto share = [&](float logit) { return expf(logit - highest) / sum; };
 
   float chosen = 0.0f;
+  Choice mine{};  // number k is kept by lane k % 32 until the warp writes 32 of them at once
   Choice last{-Max::kNeutral, -1};
   for (int k = 0; k < topk; ++k) {
     Choice best{Max::kNeutral, num_experts};
-    for (int e = lane; e < num_experts; e += kLanes) {
+    each([&](int expert, float logit) {
       // Without a bias logits stand in the order of their shares, and are exact.
-      const Choice one{bias != nullptr ? share(e) + bias[e] : to_float(logits[e]), e};
+      const Choice one{bias != nullptr ? share(logit) + bias[expert] : logit, expert};
       if (last.before(one) && one.before(best)) best = one;
-    }
+    });
     last = best_of_warp(best);
-#ifndef OPWALKER_WRONG_BIASED_WEIGHTS
-    const float weight = share(last.expert);
-#else
-    const float weight = bias != nullptr ? last.score : share(last.expert);
+    if (lane == k % kLanes) mine = last;
+    if (k % kLanes < kLanes - 1 && k < topk - 1) continue;
+
+    const bool writes = lane <= k % kLanes;
+    float weight = writes ? share(to_float(logits[mine.expert])) : 0.0f;
+#ifdef OPWALKER_WRONG_BIASED_WEIGHTS
+    if (writes && bias != nullptr) weight = mine.score;
 #endif
-    chosen += weight;
-    if (lane == 0) {
-      const int64_t at = token * topk + k;
+    chosen += warp_reduce<Sum>(weight);
+    if (writes) {
+      const int place = k / kLanes * kLanes + lane;
+      const int64_t at = token * topk + place;
       topk_weights[at] = weight;
-      topk_indices[at] = is_padding != nullptr && is_padding[token] ? -1 : last.expert;
-      token_expert_indices[at] = static_cast<int>(k * num_tokens + token);
+      topk_indices[at] = is_padding != nullptr && is_padding[token] ? -1 : mine.expert;
+      token_expert_indices[at] = static_cast<int>(place * num_tokens + token);
     }
   }
-  if (renormalize && lane == 0) {
-    for (int k = 0; k < topk; ++k) topk_weights[token * topk + k] /= chosen;
+  if (renormalize) {
+    for (int k = lane; k < topk; k += kLanes) topk_weights[token * topk + k] /= chosen;
   }
 }
 
@@ -115,14 +136,21 @@ void topk_softmax(Tensor& topk_weights,                     // [num_tokens, topk
   constexpr int kThreads = 128;
   const unsigned blocks = static_cast<unsigned>((num_tokens * 32 + kThreads - 1) / kThreads);
   DISPATCH_FLOATING_TYPES(gating_output.scalar_type(), "topk_softmax", [&] {
-    topk_softmax_kernel<scalar_t><<<blocks, kThreads, 0, stream>>>(
-        static_cast<float*>(topk_weights.data_ptr()), static_cast<int*>(topk_indices.data_ptr()),
-        static_cast<int*>(token_expert_indices.data_ptr()), static_cast<const scalar_t*>(gating_output.data_ptr()),
-        bias.has_value() ? static_cast<const float*>(bias->data_ptr()) : nullptr,
-        is_padding.has_value() ? static_cast<const unsigned char*>(is_padding->data_ptr()) : nullptr, num_tokens,
-        num_experts, topk, renormalize);
+    const auto launch = [&](auto kept) {
+      topk_softmax_kernel<scalar_t, kept.value><<<blocks, kThreads, 0, stream>>>(
+          static_cast<float*>(topk_weights.data_ptr()), static_cast<int*>(topk_indices.data_ptr()),
+          static_cast<int*>(token_expert_indices.data_ptr()), static_cast<const scalar_t*>(gating_output.data_ptr()),
+          bias.has_value() ? static_cast<const float*>(bias->data_ptr()) : nullptr,
+          is_padding.has_value() ? static_cast<const unsigned char*>(is_padding->data_ptr()) : nullptr, num_tokens,
+          num_experts, topk, renormalize);
+      check_launch("topk_softmax");
+    };
+    if (num_experts <= 4 * 32) {
+      launch(std::integral_constant<int, 4>{});
+    } else {
+      launch(std::integral_constant<int, 8>{});
+    }
   });
-  check_launch("topk_softmax");
 }
 
 }  // namespace opwalker_ref

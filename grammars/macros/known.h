@@ -21,6 +21,10 @@
 #define AT_DISPATCH_V2(TYPE, NAME, BODY, ...) AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE(__VA_ARGS__, BODY))
 #define AT_WRAP(...) __VA_ARGS__
 
+// torch: what stands around the function of a registration names it.
+#define TORCH_FN(FUNCTION) FUNCTION
+#define TORCH_BOX(FUNCTION) FUNCTION
+
 // CPython: what brackets a stretch without the interpreter lock.
 #define Py_BEGIN_ALLOW_THREADS { PyThreadState* _save = PyEval_SaveThread();
 #define Py_END_ALLOW_THREADS PyEval_RestoreThread(_save); }

@@ -36,8 +36,8 @@ class Asked:
     def __init__(self, tree: CheckedTree) -> None:
         self._tree = tree
         self._checks = frozenset(tree.settings.launch_checks)
-        self._nexts: dict[tuple[str, int], dict[int, _Next]] = {}
-        self._asking: dict[tuple[str, int], bool] = {}
+        self._nexts: dict[int, tuple[Routine, dict[int, _Next]]] = {}
+        self._asking: dict[tuple[str, int, str], bool] = {}
 
     def at(self, routine: Routine, one: Statement) -> bool:
         """Whether a statement itself asks, or the first of a block does."""
@@ -84,11 +84,11 @@ class Asked:
         return bool(holding) and all(self.behind(caller, one, depth) for one in holding)
 
     def _order(self, routine: Routine) -> dict[int, _Next]:
-        key = (routine.file, routine.line)
-        if key not in self._nexts:
-            self._nexts[key] = {}
-            _follow(routine.statements, _Next(), _Next(), _Next(), self._nexts[key])
-        return self._nexts[key]
+        # By the object: a macro may write several routines on a line. It is kept, so that no other gets its number.
+        if id(routine) not in self._nexts:
+            self._nexts[id(routine)] = (routine, {})
+            _follow(routine.statements, _Next(), _Next(), _Next(), self._nexts[id(routine)][1])
+        return self._nexts[id(routine)][1]
 
     def _asks(self, routine: Routine, one: Statement) -> bool:
         if one.kind in ("block", "case", "do", "try") and one.body:
@@ -104,7 +104,7 @@ class Asked:
         if call.receiver is not None:
             return False
         for target in self._tree.targets(routine, call):
-            key = (target.file, target.line)
+            key = (target.file, target.line, target.name)
             if key not in self._asking:
                 held = list(target.walk())
                 launches = any(one.launches for one in held) or len(held) > 12

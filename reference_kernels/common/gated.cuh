@@ -6,14 +6,16 @@
 
 namespace opwalker_ref {
 
-// A block takes kUnroll vectors for each of its threads out of one row; all loads are issued before the first is needed.
-// Blocks that run at the same time have neighbouring numbers, and so neighbouring parts of a row.
+// How many vectors of each half a thread has under way: enough to keep the memory busy while an activation is computed.
+constexpr int kGatedUnroll = 4;
+
+// A block takes kGatedUnroll vectors for each of its threads out of one row; all loads are issued before the first is
+// needed. Blocks that run at the same time have neighbouring numbers, and so neighbouring parts of a row.
 template <typename Activation, typename scalar_t, int kWidth>
 __global__ void __launch_bounds__(256) gated_kernel(
     scalar_t* __restrict__ out,          // [num_tokens, d]
     const scalar_t* __restrict__ input,  // [num_tokens, 2 * d]
     int64_t d, unsigned blocks_per_row) {
-  constexpr int kUnroll = 2;
   const int64_t token = blockIdx.x / blocks_per_row;
   const scalar_t* gate = input + token * 2 * d;
 #ifndef OPWALKER_WRONG_HALVES_SWAPPED
@@ -24,18 +26,18 @@ __global__ void __launch_bounds__(256) gated_kernel(
 #endif
   scalar_t* row = out + token * d;
   const int64_t step = static_cast<int64_t>(blockDim.x) * kWidth;
-  const int64_t first = blockIdx.x % blocks_per_row * kUnroll * step + threadIdx.x * kWidth;
+  const int64_t first = blockIdx.x % blocks_per_row * kGatedUnroll * step + threadIdx.x * kWidth;
 
-  Vector<scalar_t, kWidth> x[kUnroll], y[kUnroll];
+  Vector<scalar_t, kWidth> x[kGatedUnroll], y[kGatedUnroll];
 #pragma unroll
-  for (int j = 0; j < kUnroll; ++j) {
+  for (int j = 0; j < kGatedUnroll; ++j) {
     if (first + j * step < d) {
       x[j] = load<kWidth>(gate + first + j * step);
       y[j] = load<kWidth>(up + first + j * step);
     }
   }
 #pragma unroll
-  for (int j = 0; j < kUnroll; ++j) {
+  for (int j = 0; j < kGatedUnroll; ++j) {
     if (first + j * step >= d) return;
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) {
@@ -49,7 +51,7 @@ template <typename Activation, typename scalar_t, int kWidth>
 void launch_gated(scalar_t* out, const scalar_t* input, int64_t num_tokens, int64_t d, cudaStream_t stream,
                   const char* op) {
   constexpr int kThreads = 256;
-  const int64_t per_block = static_cast<int64_t>(kThreads) * 2 * kWidth;
+  const int64_t per_block = static_cast<int64_t>(kThreads) * kGatedUnroll * kWidth;
   const unsigned blocks_per_row = static_cast<unsigned>((d + per_block - 1) / per_block);
   const unsigned blocks = static_cast<unsigned>(num_tokens) * blocks_per_row;
   gated_kernel<Activation, scalar_t, kWidth><<<blocks, kThreads, 0, stream>>>(out, input, d, blocks_per_row);

@@ -42,6 +42,17 @@ def one(statement: str, role: str = "impl") -> Binding:
     return found[0]
 
 
+def test_a_wrapper_of_functions_is_not_taken_from_a_header_that_the_file_does_not_include() -> None:
+    bindings, gaps = read(
+        {
+            "a.cpp": block('m.impl("op", TORCH_BOX(&n::f));', head="STABLE_TORCH_LIBRARY_IMPL(ns, CUDA, m)"),
+            "tests/double.h": "#define TORCH_BOX(FUNCTION) ::doubled::Registered{&doubled::Boxed<(FUNCTION)>::call}\n",
+        }
+    )
+    assert [(shown(one.function), one.key) for one in bindings] == [("n::f", "CUDA")]
+    assert not gaps
+
+
 # -- blocks ---------------------------------------------------------------------------------------------------
 
 BLOCKS = [

@@ -56,6 +56,14 @@ CASES = [
         + "  k<<<1, 32, 0, s>>>(y, 1);\n}\n",
         [6],
     ),
+    # a macro writes several functions on one line: each has its own statements
+    (
+        "missing-launch-check",
+        KERNEL
+        + "#define F(N) void f##N(float* y, cudaStream_t s) { k<<<N, 32, 0, s>>>(y, 1); }\n"
+        + "#define ALL(X) X(1) X(2) X(3)\nALL(F)\n",
+        [4],
+    ),
     ("stream-default", KERNEL + "void f(float* y) {\n  k<<<1, 32, 0, (cudaStream_t)0>>>(y, 1);\n}\n", [3]),
     ("stream-default", KERNEL + "void f(float* y) {\n  k<<<1, 32, 1024>>>(y, 1);\n}\n", [3]),
     (

@@ -98,7 +98,9 @@ class Contract(Struct, frozen=True):
 
     ``inputs(draw, dtype, **case.values)`` makes the arguments by name, ``golden(**arguments)`` the right contents of
     every mutated argument (by name) and returned tensor (``"return 0"``), in float64. ``coordinates`` are the words
-    that an index along a dimension is shown with. ``wrong`` are the variants behind ``OPWALKER_WRONG_<NAME>``, each
+    that an index along a dimension is shown with. ``allowed(expected, observed, **arguments)`` gives the golden results
+    with what a library's op is free in (an order, say) taken from what it gave; the reference kernel has no such
+    freedom. ``wrong`` are the variants behind ``OPWALKER_WRONG_<NAME>``, each
     with what is wrong in it.
 
     Of a ``collective`` op ``inputs`` gives rounds of calls, each with the arguments of every rank, and ``golden`` takes
@@ -121,6 +123,7 @@ class Contract(Struct, frozen=True):
     library_arguments: Callable[..., dict[str, Any]] | None = None
     collective: bool = False
     deadline: float | None = None
+    allowed: Callable[..., dict[str, Any]] | None = None
 
     def tolerance_of(self, name: str) -> Tolerance:
         """The tolerance of one result."""
@@ -158,6 +161,7 @@ def load(folder: Path, op: str) -> Contract:
             library_arguments=getattr(module, "library_arguments", None),
             collective=getattr(module, "COLLECTIVE", False),
             deadline=getattr(module, "DEADLINE", None),
+            allowed=getattr(module, "allowed", None),
         )
     except AttributeError as error:
         raise InternalError(f"the contract {path.name} is not whole: {error}") from error

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from opwalker import resources
 from opwalker.model.verify import TOO_LATE, WrongVariant
 from opwalker.views.verify import build, run
 from opwalker.views.verify.calling import Called, CallFailed, DeviceFault, NotHere, Parameter
@@ -48,6 +50,28 @@ def outcome(contract: Contract, op: Op) -> Outcome:
 def test_a_number_that_a_schema_marks_as_mutated_is_no_result(contract: Contract) -> None:
     found = outcome(contract, Op(None))
     assert (found.reasons, found.refused, found.kernels, found.max_error) == ((), None, ("k",), 0.0)
+
+
+def test_what_a_library_is_free_in_is_taken_from_what_it_gave(contract: Contract) -> None:
+    def allowed(expected: dict, observed: dict, **_: object) -> dict:
+        return {"x": np.where(observed["x"] == expected["x"] * 2, observed["x"], expected["x"])}
+
+    free = replace(contract, allowed=allowed)
+    assert outcome(free, Op(None, 4.0)).reasons == ()
+    assert outcome(free, Op(None, 3.0)).reasons != ()
+
+
+def test_tokens_of_an_expert_may_come_in_any_order_from_a_library_and_from_no_other_expert() -> None:
+    contract = load(Path(str(resources.folder("reference_kernels"))), "moe_align_block_size")
+    right = {"sorted_token_ids": np.array([1, 3, 0, 2, 4, 9, 9, 9]), "experts_ids": np.array([0, 1, 1, -1])}
+    assert contract.allowed is not None
+
+    def taken(*given: int) -> list[int]:
+        observed = {"sorted_token_ids": np.array(given)}
+        return contract.allowed(right, observed, block_size=2)["sorted_token_ids"].tolist()
+
+    assert taken(3, 1, 4, 9, 2, 0, 9, 9) == [3, 1, 4, 9, 2, 0, 9, 9]
+    assert taken(0, 3, 1, 2, 4, 9, 9, 9) == [1, 3, 0, 2, 4, 9, 9, 9]
 
 
 def test_wrong_values_are_told_with_their_place(contract: Contract) -> None:

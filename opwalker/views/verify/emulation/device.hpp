@@ -63,6 +63,19 @@ inline unsigned __ballot_sync(unsigned mask, int vote) {
     return result;
   });
 }
+template <typename T>
+unsigned __match_any_sync(unsigned mask, T value) {
+  static_assert(sizeof(T) <= sizeof(uint64_t));
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return cuda_on_cpu::block.exchange(mask, bits, [&](const uint64_t* slots, unsigned lanes) {
+    unsigned result = 0;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      if (lanes >> lane & 1 && slots[lane] == bits) result |= 1u << lane;
+    }
+    return result;
+  });
+}
 inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
 inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, !vote) == 0; }
 
