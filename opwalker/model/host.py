@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from opwalker.model.held import HeldFact
 from opwalker.model.places import Span
 
 
@@ -49,7 +50,7 @@ class ParameterFact(Struct, frozen=True):
     ``shape`` is the first reading of the first of ``sources``. ``derived_shape`` is what code says of the dimensions
     (``"?"`` for nothing, ``"..."`` for an unknown number of them), ``rank`` and ``ranks`` the number of dimensions that
     checks allow. ``agrees`` compares the two: None where they say nothing of the same thing. ``layout`` says in words
-    what is asked of the strides, ``layout_line`` where.
+    what is asked of the strides, ``layout_line`` where. ``unused`` where the function's body does not name it.
     """
 
     name: str
@@ -67,6 +68,7 @@ class ParameterFact(Struct, frozen=True):
     contradictions: tuple[Contradiction, ...] = ()
     layout: str | None = None
     layout_line: int | None = None
+    unused: bool = False
 
 
 class SizeFact(Struct, frozen=True):
@@ -154,7 +156,8 @@ class ReturnFact(Struct, frozen=True):
 class Host(Struct, frozen=True):
     """A host function and what its body says, in source order. ``file`` holds for every ``line`` in it. ``returns`` are
     its early returns. Of a function on the way, ``under`` are the conditions that all its calls stand under, in words
-    of the callers. ``named`` are the locals that conditions of the implementation speak of, and what they hold."""
+    of the callers. ``held`` is what the locals hold that its checks name, ``named`` the same of all other conditions of
+    the implementation."""
 
     name: str
     file: str
@@ -172,4 +175,5 @@ class Host(Struct, frozen=True):
     dimensions: tuple[DimensionFact, ...] = ()
     returns: tuple[ReturnFact, ...] = ()
     under: tuple[str, ...] = ()
-    named: tuple[SizeFact, ...] = ()
+    held: tuple[HeldFact, ...] = ()
+    named: tuple[HeldFact, ...] = ()

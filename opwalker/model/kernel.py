@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from opwalker.model.assembly import AsmFact
+from opwalker.model.held import HeldFact
 from opwalker.model.host import ParameterFact
 from opwalker.model.layout import LayoutFact
 from opwalker.model.places import Span
@@ -90,8 +91,8 @@ class DeviceCall(Struct, frozen=True):
 
 
 class PassedFact(Struct, frozen=True):
-    """What every launch gives a kernel's parameter: a constant, or the elements of a tensor of the host
-    function (``&x``), perhaps of a contiguous copy of it."""
+    """What every launch gives a kernel's parameter: a number in the host function's terms, or the elements of a tensor
+    of it (``&x``), perhaps of a contiguous copy of it."""
 
     parameter: str
     value: str
@@ -103,7 +104,7 @@ class Kernel(Struct, frozen=True):
     ``work`` says what a block and a thread handle, ``layouts`` how documented tensors are addressed, ``assembly`` holds
     the inline assembly of the kernel and of the device functions that it calls, decoded. ``kind`` is ``device`` where a
     device function is walked by itself. ``asked`` is what its head demands of its template arguments, ``passed`` what
-    each of its launches here gives a parameter.
+    each of its launches here gives a parameter, ``held`` what the locals hold that its indexes and conditions name.
     """
 
     name: str
@@ -131,3 +132,4 @@ class Kernel(Struct, frozen=True):
     kind: str = "kernel"
     asked: tuple[str, ...] = ()
     passed: tuple[PassedFact, ...] = ()
+    held: tuple[HeldFact, ...] = ()

@@ -94,11 +94,13 @@ class CaseFact(Struct, frozen=True):
 
 class NamedValue(Struct, frozen=True):
     """A name in a resolved expression, and what it holds (``num_tokens``: ``slot_mapping.size(0)``). Where that depends
-    on conditions, ``cases`` list them in order: the first one that holds counts."""
+    on conditions, ``cases`` list them in order: the first one that holds counts. ``filled`` where ``value`` is a call
+    that is given the name's address, to fill it."""
 
     name: str
     value: str
     cases: tuple[CaseFact, ...] = ()
+    filled: bool = False
 
 
 class LaunchAttribute(Struct, frozen=True):

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from opwalker.model.held import HeldFact
+
 
 class PlaceFact(Struct, frozen=True):
-    """A piece of the source, its place, and the conditions that it stands under, in words."""
+    """A piece of the source, its place, and the conditions that it stands under, in words; ``held`` is what the locals
+    hold that an allocation names, ``holder`` the local that is made of it, ``returned`` the function that returns
+    that."""
 
     text: str
     file: str
     line: int
     under: tuple[str, ...] = ()
+    held: tuple[HeldFact, ...] = ()
+    holder: str | None = None
+    returned: str | None = None
 
 
 class UseFact(Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from opwalker.model.axis import Axis, AxisGiven, AxisOrigin
 from opwalker.model.clang import ClangReport
 from opwalker.model.flags import FlagMember, FlagStruct
+from opwalker.model.held import HeldFact
 from opwalker.model.host import (
     CheckFact,
     ContiguousFact,
@@ -141,7 +142,8 @@ __all__ = [
 
 class Terminal(Struct, frozen=True):
     """The end of a path that is no kernel of this source: ``library``, ``memory``, ``host`` or ``torch``. ``under`` are
-    the conditions that it stands under, in words, ``loops`` the heads of the loops around it in its function."""
+    the conditions that it stands under, in words, ``loops`` the heads of the loops around it in its function; ``text``
+    is the call where it moves memory, ``held`` what the locals hold that it names."""
 
     kind: str
     name: str
@@ -150,6 +152,8 @@ class Terminal(Struct, frozen=True):
     path: tuple[PathStep, ...] = ()
     under: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
+    text: str | None = None
+    held: tuple[HeldFact, ...] = ()
 
 
 class Implementation(Struct, frozen=True):

@@ -68,10 +68,22 @@ _NAMED = Regex(
     r"[-*•]?\s*(?:[@\\]param(?:\[[\w, ]+\])?\s+)?`?([A-Za-z_]\w*)`?\s*(?::|=|-{1,2}|—)?\s+(?=.*[\[(]| *\w+ x )"
 )
 
+#: Words that lead from a name to its shape: ``x is expected to be a tensor of shape [..]``, ``x: The input tensor of
+#: shape [..]``. A preposition among them would make it the shape of something else.
+_TENSOR = r"(?:tensors?|matrix|vector|array)\s+(?:of\s+|with\s+)?"
+_WORDS = r"(?:(?!(?:of|with|by|from|to|for|in|and)\b)[\w-]+\s+)"
+_SAID = Regex(
+    rf"(?:is|are|must be|should be|has|have|is (?:expected|assumed|required) to be)\s+(?:{_WORDS}{{0,3}}{_TENSOR})?"
+    r"(?:an?\s+)?(?:of\s+)?shape:?\s*\Z",
+    re.IGNORECASE,
+)
+_TITLED = Regex(rf"{_WORDS}{{0,5}}{_TENSOR}shape:?\s*\Z", re.IGNORECASE)
+
 
 def named_shapes(text: str) -> tuple[tuple[str, ShapeComment], ...]:
     """The shapes that a comment of several lines gives to names, ``// q: [B, H, D]``, in order: one a line, and only
-    where the line begins with the name and the shape follows it with at most an element type between."""
+    where the line begins with the name and the shape follows it, with at most an element type between or words that
+    say that it is the shape of what is named."""
     found: list[tuple[str, ShapeComment]] = []
     for line in text.splitlines():
         plain = comment_text(line)
@@ -80,7 +92,9 @@ def named_shapes(text: str) -> tuple[tuple[str, ShapeComment], ...]:
             continue
         rest = plain[label.end() :]
         shape = parse_shape(rest)
-        if shape is not None and shape_words.is_dtype_or_nothing(rest.partition(shape.text)[0]):
+        between = rest.partition(shape.text)[0] if shape is not None else ""
+        said = _TITLED if label.group()[len(label.group(1)) :].strip(" `") else _SAID
+        if shape is not None and (shape_words.is_dtype_or_nothing(between) or said.match(between)):
             found.append((label.group(1), shape))
     return tuple(found)
 

@@ -55,7 +55,8 @@ _DTYPE_BEFORE = Regex(rf"(?:^|[\s(])({_DTYPE})[\s:,=(-]*$", re.IGNORECASE)
 
 def is_shape(dims: tuple[str, ...], style: str, before: str, after: str) -> bool:
     """Whether these dimensions, written in this style between these texts, are a tensor's shape."""
-    if after[:1] in tuple("([].=") or re.match(r"\s*=|;\s*$|->|-\w", after):
+    # A full stop ends a sentence; a member follows its dot at once.
+    if after[:1] in tuple("([]=") or re.match(r"\s*=|;\s*$|->|-\w|\.(?!\s|$)", after):
         return False
     if any(dim.lower() in _NO_EXTENT or dim == "0" for dim in dims) or not any(map(is_extent, dims)):
         return False

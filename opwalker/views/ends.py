@@ -12,7 +12,11 @@ from msgspec.structs import replace
 
 from opwalker.model.walk import Terminal
 from opwalker.views.entered import Entered
+from opwalker.views.held import held_by
 from opwalker.views.way import Way
+
+#: A call that moves memory is shown up to so many characters.
+_LONG = 200
 
 
 def placed(way: Way, entered: Entered, ends: Iterable[Terminal]) -> list[Terminal]:
@@ -34,4 +38,8 @@ def _placed(way: Way, entered: Entered, end: Terminal) -> Terminal:
     under = [text for text in places[0] if all(text in place for place in places)]
     loops = [entered.branches(body).loops_around(call.start) for call in calls]
     common = [head for head in loops[0] if all(head in other for other in loops)]
-    return replace(end, under=tuple(dict.fromkeys((*outer, *under))), loops=tuple(common))
+    end = replace(end, under=tuple(dict.fromkeys((*outer, *under))), loops=tuple(common))
+    texts = {body.written((call.start, call.end)) for call in calls}
+    if end.kind != "memory" or len(texts) > 1 or len(text := texts.pop()) > _LONG:
+        return end
+    return replace(end, text=text, held=held_by(body, [text], known=way.known))

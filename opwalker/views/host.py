@@ -16,6 +16,7 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.model.body import CallFact, LocalFact
+from opwalker.model.held import HeldFact
 from opwalker.model.walk import (
     ContiguousFact,
     GuardFact,
@@ -28,10 +29,13 @@ from opwalker.notation.cpp_expression import Expr, parse_expression
 from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import whole
 from opwalker.views.checks import checks_of
+from opwalker.views.constants import known_of
 from opwalker.views.devices import device_words, stream_words
+from opwalker.views.held import held_by
 from opwalker.views.lifetimes import scope_end
 from opwalker.views.ops import shown_condition, signature_text
 from opwalker.views.returns import Returns, past_words, words_of
+from opwalker.views.value_facts import Known
 
 _SIZE = Regex(
     r"(?:\.|->)\s*(?:size|sizes|numel|dim|element_size|itemsize|nbytes|sym_size|sym_sizes|sym_numel|ndim)\s*\("
@@ -48,9 +52,7 @@ _STREAM_CALL = Regex(
     r"aoti_torch_get_current_cuda_stream|TVMFFIEnvGetStream|get_stream)\Z"
 )
 _STREAM_TYPE = Regex(r"(?:const\s+)?(?:cuda|hip)Stream_t(?:\s+const)?\Z")
-_NARROW = Regex(
-    r"(?:const\s+)?(?:unsigned(?:\s+int)?|int|int32_t|uint32_t|short|unsigned short|int16_t|uint16_t)(?:\s+const)?\Z"
-)
+_NARROW = Regex(r"(?:const\s+)?(?:unsigned(?:\s+int)?|u?int|u?int32_t|u?short|unsigned short|u?int16_t)(?:\s+const)?\Z")
 #: Operators that give a truth value.
 _TRUTH = frozenset("== != < <= > >= && ||".split())
 _CONTIGUOUS = Regex(r"(?:contiguous|is_contiguous)\Z")
@@ -68,18 +70,38 @@ def read_host(
 ) -> Host:
     """The facts of a host function; ``asserting`` as for ``checks_of``."""
     function = candidate.function
+    facts = body_facts(body, asserting)
     return Host(
         name=function.qualified_name,
         file=candidate.path,
         line=function.line,
         end_line=function.end_line,
-        parameters=parameters,
+        parameters=_unused(workbench, candidate, body, parameters),
         signature=signature_text(candidate),
         condition=shown_condition(workbench.index.facts(candidate.path).conditions[function.condition]),
-        **body_facts(body, asserting),
+        held=checked_locals(body, facts, known_of(workbench)),
+        **facts,
     )
 
 
+def _unused(
+    workbench: Workbench, candidate: Candidate, body: Body, parameters: tuple[ParameterFact, ...]
+) -> tuple[ParameterFact, ...]:
+    """The parameters, with those marked that the body does not name: neither as it is written, in any build, nor as
+    its macros expand."""
+    start, end = candidate.function.body_start, candidate.function.body_end
+    named = set(_WORD.findall(workbench.files.plain(candidate.path, start, end)))
+    named.update(_WORD.findall(body.expanded.full))
+    return tuple(one if one.name in named else replace(one, unused=True) for one in parameters)
+
+
+def checked_locals(body: Body, facts: Mapping[str, tuple], known: Known) -> tuple[HeldFact, ...]:
+    """What the locals hold that the checks of a body name, but for those that are told as sizes and strides."""
+    told = {one.name for kind in ("sizes", "strides") for one in facts[kind] if one.name}
+    return held_by(body, (one.condition for one in facts["checks"]), told, known)
+
+
+_WORD = Regex(r"[A-Za-z_]\w*")
 #: What makes a tensor or memory of a size.
 _MADE = Regex(r"(?:[\w.]+(?:::|\.|->))*(?:new_)?(?:empty|zeros|ones|full|rand\w*)(?:_like|_strided|_permuted)?\s*\(")
 

@@ -220,6 +220,7 @@ def _taken_apart(value: Poly, shape: _Shape, strides: Mapping[Atom, int]) -> tup
         held, rest = _by_atom(rest, atom) if whole.atom == atom else split(rest, whole)
         if held:
             passed.setdefault(number, []).append(Part(number, number, held, of_atom(atom), True))
+    _carried(passed, shape)
     dense = _dense(shape.dims)
     for number in range(len(shape.dims)):
         stride = dense[number]
@@ -234,6 +235,20 @@ def _taken_apart(value: Poly, shape: _Shape, strides: Mapping[Atom, int]) -> tup
         # What stands left of `...` has no stride of its own.
         parts = [p for p in parts if dense[p.first] is not None]
     return parts, rest
+
+
+def _carried(passed: dict[int, list[Part]], shape: _Shape) -> None:
+    """Where a dimension further out has no stride of its own, rows of it lie as far apart as the passed stride of the
+    next one reaches: ``(token * heads + head) * stride`` is ``token`` rows of ``heads * stride``."""
+    for number in sorted(passed, reverse=True):
+        outer, extent = number - 1, shape.dims[number]
+        if len(passed[number]) != 1 or outer < 0 or outer in passed or extent is None or shape.dims[outer] is None:
+            continue
+        part = passed[number][0]
+        held, rest = split(part.value, extent)
+        if held and rest and extent.constant is None:
+            passed[number] = [Part(number, number, rest, part.stride, True)]
+            passed[outer] = [Part(outer, outer, held, extent * part.stride, True)]
 
 
 def _by_atom(value: Poly, atom: Atom) -> tuple[Poly, Poly]:

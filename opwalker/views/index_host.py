@@ -8,7 +8,7 @@ In: a launch site, the way to it, and the shapes documented at the host. Out: ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -20,12 +20,13 @@ from opwalker.model.cpp import Function
 from opwalker.model.host import ParameterFact, ShapeSource
 from opwalker.model.reach import LaunchSite
 from opwalker.notation.check_words import said
-from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, walk
+from opwalker.notation.cpp_expression import Expr, changed, parse_expression, print_expression, walk
 from opwalker.notation.polynomial import Atom, Poly, call, poly, product, symbol
 from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import asked, dimension_of, stride_of, tensor_of
 from opwalker.views.index_compare import Dim
 from opwalker.views.kernel_values import Documented, Passed
+from opwalker.views.made import is_made
 from opwalker.views.shapes import documented
 from opwalker.views.value_facts import Found
 from opwalker.views.values import Values
@@ -35,6 +36,10 @@ _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data untyped_data_pt
 _SAME = frozenset("contiguous value get to detach".split())
 _CHECK = Regex(r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
 _EXTENTS = ("gridDim", "blockDim")
+#: A number that is passed is shown up to so many characters.
+
+_LONG = 130
+_CONSTANTS = frozenset(("true", "false", "nullptr", "NULL"))
 
 
 def documented_shapes(workbench: Workbench, candidate: Candidate) -> dict[str, Documented]:
@@ -172,6 +177,26 @@ def _is_plain(expr: Expr, found: Found) -> bool:
     return all(one.kind not in ("ternary", "raw") for one in walk(whole)) and (held is not None or expr.kind != "name")
 
 
+def _told(expr: Expr, found: Found, known: Collection[str]) -> str | None:
+    """A number that is passed, in the host function's terms, where it can be shown in short; ``known`` are the names of
+    its parameters: any other name may mean something else in another launcher."""
+    whole = changed(expr, lambda node: _kept(node, found))
+    nodes = list(walk(whole))
+    called = {id(one.parts[0]) for one in nodes if one.kind == "call"}
+    names = {one.text for one in nodes if one.kind == "name" and id(one) not in called} - _CONSTANTS
+    if any(one.kind in ("raw", "ternary", "braces") for one in nodes):
+        return None
+    if not names <= set(known) or any(" or " in found.kept.get(name, "") for name in names):
+        return None
+    text = print_expression(whole)
+    return text if len(text) <= _LONG else None
+
+
+def _kept(node: Expr, found: Found) -> Expr | None:
+    held = found.kept.get(node.text) if node.kind == "name" else None
+    return parse_expression(held) if held is not None and " or " not in held else None
+
+
 def _owner(expr: Expr) -> str:
     """The tensor itself, where what is asked is a copy of it with the same elements."""
     while expr.kind == "call" and expr.parts[0].kind == "member" and expr.parts[0].simple in _SAME:
@@ -217,7 +242,7 @@ class LaunchJoin:
             if "*" in parameter.type or "[" in parameter.type:
                 if expr.kind == "name" and expr.text in ("nullptr", "NULL"):
                     absent.add(parameter.name)
-                tensor, origin_known = terms.tensor(expr, found), False
+                tensor, origin_known, where, origin = terms.tensor(expr, found), False, None, ""
                 if tensor is not None and re.fullmatch(r"\w+", tensor):
                     where, origin, _ = values.origin(tensor, span[0], tensor=True)
                     origin_known = where is self._way.host and origin in self._parameters
@@ -226,12 +251,17 @@ class LaunchJoin:
                     names[parameter.name] = tensor
                     if origin_known and _is_plain(expr, found):
                         always[parameter.name] = f"&{tensor}"
+                    elif where is self._way.host and _is_plain(expr, found) and origin and is_made(where.body, origin):
+                        always[parameter.name] = f"&{origin}"
                     if tensor in terms.shapes:
                         tensors[parameter.name] = terms.shapes[tensor]
                 continue
             number = terms.number(expr, found)
             if number is not None:
                 bound[parameter.name] = Number(number)
+            text = _told(expr, found, self._parameters)
+            if text is not None and parameter.name not in always:
+                always[parameter.name] = text
         extents: dict[str, Poly] = {}
         for which, components in zip(_EXTENTS, self._components(values, site), strict=False):
             for axis, expr, found in components:

@@ -228,6 +228,11 @@ class LayoutReader:
         ]
         requires = _requirements(documented.tensor, names, best) if best.parts else ()
         lent = self._lent(strides, documented.tensor) if best.parts else ()
+        lent += tuple(
+            f"{documented.tensor}.stride({part.first}) == {shown(part.stride)}"
+            for part in best.parts
+            if part.passed and part.stride.atom is None
+        )
         return LayoutFact(
             computed=shown(offset), verdict=best.verdict, coordinates=tuple(parts), reason=best.reason,
             given=(*best.given, *lent), requires=requires, **common,

@@ -6,16 +6,22 @@ In: a kernel's definition. Out: ``Kernel``, in source order.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.constraints import written_in_head
 from opwalker.expand.resolve import Context
+from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.facts.cpp_brackets import split_commas
-from opwalker.model.kernel import PassedFact
+from opwalker.model.cpp import Function
+from opwalker.model.kernel import PassedFact, WorkFact
+from opwalker.model.layout import LayoutFact
 from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
 from opwalker.notation.regex import Regex
+from opwalker.views.constants import known_of
 from opwalker.views.device_functions import Reading
+from opwalker.views.held import held_by
 from opwalker.views.index_host import documented_shapes
 from opwalker.views.index_layout import LayoutReader
 from opwalker.views.kernel_parts import calls_of, reductions_of, shared_of, vectors_of
@@ -37,6 +43,9 @@ _VECTOR = Regex(
     r"__nv_bfloat162|half2|uint4|int4|float4|\w*[vV]ec\w*(?:\s*<[^<>]*>)?|\w*Pack\w*(?:\s*<[^<>]*>)?|u?int64_t|u?int128_t|uint32_t)\s*(?:const\s*)?\*\s*(?:__restrict__\s*)?>"
 )
 _SHARED = Regex(r"\b__shared__\b")
+#: What a local is said to be made of, and names that a condition is told with.
+_MADE = Regex(r"\w+ is (?!the )(.*?)(?:, (?:if|while) .*)?")
+_WITH = Regex(r", with (\w+) = ")
 
 
 def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, passed: Passed | None = None) -> Kernel:
@@ -56,6 +65,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         (re.sub(r"^__launch_bounds__\s*\(|\)\s*$", "", a) for a in function.attributes if "__launch_bounds__" in a),
         None,
     )
+    work = WorkReader(values, layouts).facts()
     return Kernel(
         name=function.qualified_name,
         file=path,
@@ -73,7 +83,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         device_functions=_device_functions(unit, body, root),
         condition=shown_condition(workbench.index.facts(path).conditions[function.condition]),
         layouts=layouts,
-        work=WorkReader(values, layouts).facts(),
+        work=work,
         shared=shared_of(values),
         vectors=vectors_of(values),
         reductions=reductions_of(reading),
@@ -82,7 +92,26 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         assembly=tuple(fact for one in reading.all() for fact in one.assembly),
         asked=written_in_head(function),
         passed=tuple(PassedFact(name, text) for name, text in values.passed.always.items()),
+        held=held_by(body, _naming(work, layouts), _told(work, function), known_of(workbench, unit)),
     )
+
+
+def _naming(work: Iterable[WorkFact], layouts: Iterable[LayoutFact]) -> Iterator[str]:
+    """The pieces of code that are told of a kernel and may name its locals."""
+    for fact in work:
+        yield from (text for text in (fact.value, fact.extent) if text and not fact.through)
+        made = _MADE.fullmatch(fact.says)
+        yield from ((made[1],) if made else ())
+    for fact in layouts:
+        yield from (fact.under or "", fact.computed) if not fact.through else (fact.computed,)
+
+
+def _told(work: Iterable[WorkFact], function: Function) -> set[str]:
+    """Names that are told already: indexes, and the parameters of the kernel and its template."""
+    told = {p.name for p in (*function.parameters, *template_parameters(function.template)) if p.name}
+    for fact in work:
+        told.update(name for name in (fact.index, *_WITH.findall(fact.says)) if name)
+    return told
 
 
 def _shared(body: Body) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ class Passed(Struct, frozen=True):
     absent: frozenset[str] = frozenset()
     #: Strides that are passed only under a condition, in words.
     conditions: dict[Atom, str] = field(default_factory=dict)
-    #: Parameters that every launch gives the same constant, or the elements of the same tensor (``&`` before its name).
+    #: Parameters that every launch gives the same number, or the elements of the same tensor (``&`` before its name).
     always: dict[str, str] = field(default_factory=dict)
 
 

@@ -22,6 +22,7 @@ from opwalker.notation.cpp_folding import folded
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.entered import Entered
+from opwalker.views.held import held_by
 from opwalker.views.narrowed import narrowed
 from opwalker.views.pointers import chosen_where
 from opwalker.views.returns import Returns
@@ -54,7 +55,7 @@ def configuration(way: Way, site: LaunchSite, entered: Entered, macros: frozense
         out[f"{label}_resolved"] = _shown(whole)
         out[f"{label}_cases"] = _case_facts(whole)
     texts = " ".join(out.get(f"{label}_resolved") or "" for label in ("grid", "block", "shared"))
-    out["names"] = _named(found, texts)
+    out["names"] = _named(found, texts, values.body)
     function = values.body.function
     outer = entered.of(values.body.path, function) if function is not None else ()
     out["conditions"] = tuple(dict.fromkeys((*outer, *_conditions(values.body, site, macros))))
@@ -71,7 +72,7 @@ def chosen(way: Way, site: LaunchSite, entered: Entered, kernel: str) -> tuple[s
     return chosen_where(values.body, entered.branches(values.body), site, kernel) if values is not None else ()
 
 
-def _named(found: Found, texts: str) -> tuple[NamedValue, ...]:
+def _named(found: Found, texts: str, body: Body) -> tuple[NamedValue, ...]:
     """What the names in the texts hold, and the names in those values."""
     out: dict[str, NamedValue] = {}
     words = _NAME.findall(texts)
@@ -82,6 +83,9 @@ def _named(found: Found, texts: str) -> tuple[NamedValue, ...]:
             facts = _case_facts(value)
             out[word] = NamedValue(word, _shown(value) if facts else _shown(_certain(value)), facts)
             words += _NAME.findall(out[word].value)
+        elif word not in out and word in body.locals:
+            held = [one for one in held_by(body, [word]) if one.name == word and one.filled]
+            out.update((one.name, NamedValue(one.name, one.value, filled=True)) for one in held)
     return tuple(out.values())
 
 

@@ -20,11 +20,14 @@ from opwalker.model.reach import Reach
 from opwalker.model.walk import Lifetime, Ownership, PlaceFact, Resource, Terminal, UseFact
 from opwalker.notation.regex import Regex
 from opwalker.views.boundaries import boundaries_of
+from opwalker.views.constants import known_of
 from opwalker.views.families import FAMILIES
 from opwalker.views.global_uses import globals_of
+from opwalker.views.held import held_by
 from opwalker.views.holdings import holdings_of
 from opwalker.views.host import body_facts
 from opwalker.views.lifetimes import lifetimes_of
+from opwalker.views.made import ALLOCATION, holder_of, is_returned
 from opwalker.views.owning_words import words_of
 from opwalker.views.resources import OF_THE_CALL, releases_of, resources_of
 from opwalker.views.returns import Returns
@@ -32,10 +35,6 @@ from opwalker.views.returns import Returns
 #: Functions of a walk that are read for what they own, and neighbours in their files and classes.
 MAX_FUNCTIONS = 60
 MAX_BESIDE = 24
-_ALLOCATION = Regex(
-    r"(?:cuda|hip)(?:Malloc\w*|HostAlloc|HostRegister|MemPoolCreate)\Z|cuMem(?:Alloc\w*|Create|AddressReserve|Map)\Z|malloc\Z|"
-    r"(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?\Z|new_(?:empty|zeros|ones|full)\Z|allocate\Z|raw_alloc\w*\Z|raw_allocate\Z"
-)
 _FREE = Regex(
     r"(?:cuda|hip)(?:Free\w*|HostFree|HostUnregister|MemPoolDestroy)\Z|cuMem(?:Free\w*|Release|Unmap|AddressFree)\Z|free\Z|raw_delete(?:ion)?\Z|deallocate\Z"
 )
@@ -54,7 +53,7 @@ _OWNING = Regex(
 
 def is_allocation(terminal: Terminal) -> bool:
     """Whether a terminal only makes a tensor or memory."""
-    return terminal.kind == "memory" and bool(_ALLOCATION.match(terminal.name.replace(".", "::").rsplit("::", 1)[-1]))
+    return terminal.kind == "memory" and bool(ALLOCATION.match(terminal.name.replace(".", "::").rsplit("::", 1)[-1]))
 
 
 def ownership_of(
@@ -69,6 +68,7 @@ def ownership_of(
     resources: dict[Resource, None] = {}
     lifetimes: dict[Lifetime, None] = {}
     reader = _Reader(workbench, unit, root)
+    known = known_of(workbench)
     entered = [(f.qualified_name, reader.body(p, f)) for p, f, _ in reach.functions]
     if whole is not None:
         entered.insert(0, whole)
@@ -78,16 +78,19 @@ def ownership_of(
             guards[PlaceFact(f"{guard.type}({guard.of})" if guard.of else guard.type, path, guard.line)] = None
         branches: Returns | None = None
         for call in body.facts.calls:
-            for pattern, out in ((_ALLOCATION, allocations), (_FREE, frees), (_CALLBACK, callbacks)):
+            for pattern, out in ((ALLOCATION, allocations), (_FREE, frees), (_CALLBACK, callbacks)):
                 # ``queue.empty()`` asks; whatever makes something is told how much of it.
-                if pattern.match(call.simple) and not (pattern is _ALLOCATION and call.receiver and not call.arguments):
+                if pattern.match(call.simple) and not (pattern is ALLOCATION and call.receiver and not call.arguments):
                     branches = branches or Returns(body)
                     text, line = body.written((call.start, call.end))[:160], body.use_line(call.start)
                     # Copies that a macro makes of one text stand under what all of them do.
                     held = out.get((text, path, line))
                     under = branches.place(call.start)
                     under = under if held is None else tuple(one for one in held.under if one in under)
-                    out[text, path, line] = PlaceFact(text, path, line, under)
+                    named = held_by(body, [text], known=known) if out is allocations else ()
+                    holder = holder_of(body, call) if out is allocations else None
+                    back = name if holder is not None and is_returned(body, holder) else None
+                    out[text, path, line] = PlaceFact(text, path, line, under, named, holder, back)
         if number < MAX_FUNCTIONS:
             resources.update(dict.fromkeys(resources_of(body, name)))
             lifetimes.update(dict.fromkeys(lifetimes_of(body, name, reader.destructed)))

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from opwalker.expand.bodies import Body
-from opwalker.model.body import LocalFact
-from opwalker.model.walk import Implementation, SizeFact
+from opwalker.model.held import HeldFact
+from opwalker.model.walk import Implementation
 from opwalker.notation.regex import Regex
+from opwalker.views.held import held_by, names_in
+from opwalker.views.value_facts import Known
 
-_NAME = Regex(r"(?<![\w.:>\"])[A-Za-z_]\w*(?![\w(:]|\s*\()")
 #: Words of conditions: a local of such a name is only meant where code has it.
 _WORDS = frozenset(
     "is not of and or at least most less greater than divisible by the same size in dimension dimensions number "
@@ -22,43 +23,24 @@ _WORDS = frozenset(
     "a an none otherwise".split()
 )
 _NO_VALUE = Regex(r"using|namespace|dim3|\w*(?:Guard|Stream_t|stream)\b|const char ?\*")
-#: A value that is shown is at most so long.
-_LONG = 160
 
 
-def told_names(body: Body, found: Implementation) -> tuple[SizeFact, ...]:
-    """The names in source order."""
+def told_names(body: Body, found: Implementation, known: Known) -> tuple[HeldFact, ...]:
+    """The names in source order, but for those that are told with a check."""
     host = found.host
     if host is None:
         return ()
-    told = {one.name for one in (*host.parameters, *host.sizes, *host.strides)}
-    wanted = [w for text in _words(found) for w in _NAME.findall(text) if w not in _WORDS]
-    wanted += [w for text in _code(found) for w in _NAME.findall(text)]
-    wanted = list(dict.fromkeys(wanted))
-    out: dict[str, SizeFact] = {}
-    while wanted:
-        name = wanted.pop()
-        held = body.locals.get(name, [])
-        if name in out or name in told or not held or body.assigns.get(name):
-            continue
-        values = {_value(body, local) for local in held}
-        value = values.pop()
-        if values or not value:
-            continue
-        line = body.use_line(held[0].start)
-        out[name] = SizeFact(name, value, held[0].type.replace("static ", "").strip(), False, line)
-        wanted += _NAME.findall(value)
-    starts = {name: body.locals[name][0].start for name in out}
-    return tuple(sorted(out.values(), key=lambda fact: starts[fact.name]))
+    told = {one.name for one in (*host.parameters, *host.sizes, *host.strides, *host.held) if one.name}
+    spoken = [word for text in _words(found) for word in names_in(text) if word not in _WORDS]
+    held = held_by(body, (*spoken, *_code(found)), told, known)
+    return tuple(
+        sorted((one for one in held if one.line and not _is_plumbing(body, one.name)), key=lambda one: one.line)
+    )
 
 
-def _value(body: Body, local: LocalFact) -> str:
-    """What a local is made of, on one line; nothing for what is no value that a condition can speak of."""
-    if local.value is None or _NO_VALUE.search(local.type) or ("static" in local.type and "const" not in local.type):
-        return ""
-    text = body.text(local.value).strip()
-    text = text[1:-1].strip() if text[:1] in "({" and text[-1:] in ")}" and not text.startswith("({") else text
-    return text if len(text) <= _LONG and not text.startswith("[") else ""
+def _is_plumbing(body: Body, name: str) -> bool:
+    """Whether a local is a guard, a stream or an extent: no condition speaks of those."""
+    return any(_NO_VALUE.search(local.type) for local in body.locals.get(name, ()))
 
 
 def _words(found: Implementation) -> Iterator[str]:

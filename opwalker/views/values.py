@@ -211,7 +211,9 @@ class Values:
             given = self._given(text, found, steps)
             start = given if given is not None else named(text)
             value = self._assigned(text, -1, 0, start, offset, found, steps)
-            return value if value is not None and value != named(text) else None
+            if value == named(text) and text not in found.kept:
+                return None  # a caller's variable of the same name of which nothing is known
+            return value
         return None
 
     def _single(self, text: str, offset: int) -> LocalFact | None:

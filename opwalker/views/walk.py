@@ -35,12 +35,13 @@ from opwalker.views.asserting import asserting
 from opwalker.views.axes import axes_of
 from opwalker.views.branching import branchings
 from opwalker.views.checks import checks_of
+from opwalker.views.constants import known_of
 from opwalker.views.device_functions import DeviceReader
 from opwalker.views.dispatch import dispatches
 from opwalker.views.ends import placed
 from opwalker.views.entered import Entered
 from opwalker.views.helpers import helpers_of, on_way
-from opwalker.views.host import body_facts, read_host
+from opwalker.views.host import body_facts, checked_locals, read_host
 from opwalker.views.index_host import LaunchJoin
 from opwalker.views.joined import NativeSide, joined_walk
 from opwalker.views.kernel import read_kernel
@@ -209,7 +210,9 @@ class WalkView:
         reach = unit.follower(Judge() if self._kernels else None).follow_body(body, "lambda")
         if not self._hosts:
             return self._bare(Implementation(certainty="proved", host=None, **common), reach)
-        host = Host("lambda", binding.path, view.blanked.line(start), view.blanked.line(end - 1), **body_facts(body))
+        facts = body_facts(body)
+        held = checked_locals(body, facts, known_of(self._workbench))
+        host = Host("lambda", binding.path, view.blanked.line(start), view.blanked.line(end - 1), held=held, **facts)
         implementation = self._filled(
             Implementation(certainty="proved", host=host, **common), unit, reach, body, binding.path
         )
@@ -258,7 +261,7 @@ class WalkView:
         )
         if found.host is None:
             return found
-        return replace(found, host=replace(found.host, named=told_names(body, found)))
+        return replace(found, host=replace(found.host, named=told_names(body, found, way.known)))
 
     def _read_kernels(self, unit: Unit, reach: Reach, way: Way, host: Host | None) -> tuple[Kernel, ...]:
         """The kernels of an implementation, each with what its first launch passes."""

@@ -7,14 +7,15 @@ those of its callers. Where a caller's calls of a function differ, a parameter i
 from __future__ import annotations
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.resolve import Candidate, visible
+from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.body import CallFact
-from opwalker.model.cpp import Function, Variable
+from opwalker.model.cpp import Function
 from opwalker.model.reach import Reach
 from opwalker.model.walk import PathStep
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
+from opwalker.views.constants import constant_seen, takes_reference
 from opwalker.views.value_facts import Call, Known
 from opwalker.views.values import Values
 
@@ -29,8 +30,8 @@ class Way:
         self._root = root
         self._references: dict[tuple[str, int], bool] = {}
         self._constants: dict[tuple, str | None] = {}
-        self._known = Known(self._constant, self._takes_reference)
-        self.host = Values(body, None, self._known)
+        self.known = Known(self._constant, self._takes_reference)
+        self.host = Values(body, None, self.known)
         self._values: dict[tuple[PathStep, ...], Values | None] = {}
         self._entered: dict[tuple[PathStep, ...], list[tuple[str, Function]]] = {}
         for path, function, steps in reach.functions:
@@ -65,7 +66,7 @@ class Way:
         if not any(caller.body.use_line(call.start) == before[-1].line for call in calls):
             calls = []  # the way leads through something else that stands on the line
         if not calls:
-            return Values(self.body_of(path, function), None, self._known)
+            return Values(self.body_of(path, function), None, self.known)
         arguments = [self._arguments(caller.body, call, function) for call in calls]
         first = arguments[0]
         same = {
@@ -80,7 +81,7 @@ class Way:
         # What differs is known by its own name: a default would be wrong.
         same.update((name, Expr("name", name)) for name in differing)
         call = Call(caller, same, calls[0].start, differing)
-        return Values(self.body_of(path, function), call, self._known)
+        return Values(self.body_of(path, function), call, self.known)
 
     def _function(self, before: tuple[PathStep, ...], last: PathStep) -> tuple[str, Function] | None:
         """The function that was entered over the steps and in which the last one stands."""
@@ -108,41 +109,12 @@ class Way:
         """The value's text of a constant that the body sees, where there is one such text."""
         key = (name, body.root, body.context.scope)
         if key not in self._constants:
-            self._constants[key] = self._read_constant(name, body)
+            self._constants[key] = constant_seen(self._workbench, self._unit, name, body)
         return self._constants[key]
-
-    def _read_constant(self, name: str, body: Body) -> str | None:
-        index = self._workbench.index
-        *qualifiers, simple = [part for part in name.split("::") if part]
-        if not simple.isidentifier() or simple not in index.names_of_kind("variable"):
-            return None
-        closure = index.closure(body.root)
-        around = visible(body.context.scope)
-        values = set()
-        for path, entry in index.entries(simple, ("variable",), lambda facts: facts.variables):
-            if path not in closure or not isinstance(entry, Variable) or not (entry.constant and entry.value):
-                continue
-            scope = visible(entry.scope)
-            end = len(scope) - len(qualifiers)
-            if end < 0 or list(scope[end:]) != qualifiers or scope[:end] != around[:end]:
-                continue
-            terms = index.facts(path).conditions[entry.condition]
-            if self._unit.macros.truth(path, terms, entry.offset, body.root) is not False:
-                values.add(entry.value.strip().strip("{}= "))
-        return values.pop() if len(values) == 1 and len(next(iter(values))) < 60 else None
 
     def _takes_reference(self, name: str, position: int) -> bool:
         """Whether some function of the tree with this name takes a reference there that is not constant."""
         key = (name, position)
         if key not in self._references:
-            types = [
-                f.parameters[position].type
-                for _, f in self._workbench.index.functions(name)
-                if position < len(f.parameters)
-            ]
-            self._references[key] = any(t.rstrip().endswith("&") and not _is_constant(t) for t in types)
+            self._references[key] = takes_reference(self._workbench, name, position)
         return self._references[key]
-
-
-def _is_constant(type_text: str) -> bool:
-    return type_text.lstrip().startswith("const ") or " const" in type_text or type_text.rstrip().endswith("&&")

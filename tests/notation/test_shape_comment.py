@@ -172,6 +172,24 @@ def test_shapes_given_to_names() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "name", "text"),
+    [
+        ("pairs is expected to be a tensor of shape (num_pairs, 2)", "pairs", "(num_pairs, 2)"),
+        ("`mask` must be a boolean tensor of shape [rows, cols].", "mask", "[rows, cols]"),
+        ("scale has shape (rows,)", "scale", "(rows,)"),
+        ("logits: The logits tensor of shape [rows, vocab_size].", "logits", "[rows, vocab_size]"),
+        # The shape of something else than what the line begins with.
+        ("out: the product with a tensor of shape [rows, cols]", None, None),
+        ("x is multiplied by y of shape (rows, cols)", None, None),
+        ("x is a view of y with shape (rows, cols)", None, None),
+        ("x: y, and a tensor of shape [rows, cols]", None, None),
+    ],
+)
+def test_a_sentence_gives_a_shape_to_what_it_begins_with(line: str, name: str | None, text: str | None) -> None:
+    assert [(found, shape.text) for found, shape in named_shapes(line)] == ([(name, text)] if name else [])
+
+
 _names = st.sampled_from(["B", "H", "num_tokens", "head_dim", "N", "kBlock", "d_v", "nheads", "hidden_size"])
 _atoms = _names | st.integers(1, 9999).map(str)
 _dims = st.one_of(

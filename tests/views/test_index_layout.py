@@ -292,6 +292,41 @@ def test_strides_of_another_tensor_are_said() -> None:
     assert "(checked at :" in checked.given[0]
 
 
+ROWS = """
+#include <torch/library.h>
+template <typename T>
+__global__ void flip_kernel(T* out, const T* in, int heads, int apart) {
+  for (int i = threadIdx.x; i < 64; i += blockDim.x) {
+    out[(blockIdx.x * heads + blockIdx.y) * apart + i] = in[blockIdx.x * heads * apart + blockIdx.y * apart + i];
+  }
+}
+void flip(torch::Tensor& out,       // [rows, heads, 64]
+          const torch::Tensor& in)  // [rows, heads, 64]
+{
+  int heads = in.size(1);
+  flip_kernel<float><<<dim3(in.size(0), heads), 64>>>(
+      out.data_ptr<float>(), in.data_ptr<float>(), heads, in.stride(1));
+}
+TORCH_LIBRARY(mini, ops) {
+  ops.def("flip(Tensor! out, Tensor input) -> ()");
+  ops.impl("flip", torch::kCUDA, &flip);
+}
+"""
+
+
+def test_rows_that_lie_as_far_apart_as_the_passed_stride_reaches() -> None:
+    (kernel,) = implementation(ROWS, "mini::flip").kernels
+    facts = {fact.parameter: fact for fact in kernel.layouts}
+    assert {fact.verdict for fact in facts.values()} == {"equal_with_strides"}
+    assert coordinates(facts["in"]) == {"rows": "blockIdx.x", "heads": "blockIdx.y", "64": "i"}
+    assert facts["in"].given == ("in.stride(0) == heads * in.stride(1)",)
+    assert facts["in"].requires == ("in is contiguous from 64 on",)
+    assert facts["out"].given == (
+        "out.stride(1) == in.stride(1) (the host function does not check it)",
+        "out.stride(0) == heads * in.stride(1)",
+    )
+
+
 def test_the_stride_of_another_dimension_is_not_the_documented_layout() -> None:
     assert of_launch("out.stride(1)")["out"].verdict == "not_decided"
 

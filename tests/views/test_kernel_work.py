@@ -8,6 +8,8 @@ from opwalker.model.kernel import Kernel
 from opwalker.views.entries import EntryView
 from tests.trees import tree
 from tests.views.miniatures import SOURCE, implementation, line_of, walk_of
+from tests.views.notes_text import section
+from tests.views.test_notes import note_of
 
 
 def kernel(parameters: str, body: str, before: str = "") -> Kernel:
@@ -432,15 +434,32 @@ THERE = "launch<float>(out.data_ptr<float>(), by_data, 1.0f, rows);"
 @pytest.mark.parametrize(
     ("launches", "passed"),
     [
-        ((HERE % "1.0f",), {"to": "&out", "from": "&in", "mask": "nullptr", "scale": "1.0f", "first": "-1"}),
-        ((HERE % "1.0f", HERE % "2.0f"), {"to": "&out", "from": "&in", "mask": "nullptr", "first": "-1"}),
-        ((THERE,), {"mask": "nullptr", "scale": "1.0f", "first": "-1"}),
-        ((HERE % "rows", THERE), {"mask": "nullptr", "first": "-1"}),
+        ((HERE % "1.0f",), {"to": "&out", "from": "&in", "scale": "1.0f", "rows": "rows"}),
+        ((HERE % "1.0f", HERE % "2.0f"), {"to": "&out", "from": "&in", "rows": "rows"}),
+        ((THERE,), {"scale": "1.0f", "rows": "rows"}),
+        ((HERE % "rows", THERE), {"rows": "rows"}),
+        # A launcher's own name is not the host function's, whatever it is called.
+        ((HERE % "1.0f", THERE.replace("rows", "rows + 1")), {"scale": "1.0f"}),
+        ((HERE % "in.size(0) * 2",), {"to": "&out", "from": "&in", "scale": "in.size(0) * 2", "rows": "rows"}),
+        ((HERE % "made[0]",), {"to": "&out", "from": "&in", "rows": "rows"}),
     ],
 )
 def test_what_every_launch_passes_is_said(launches: tuple[str, ...], passed: dict[str, str]) -> None:
     (found,) = walk_of(PASSING % "\n  ".join(launches), "ns::folded").implementations[0].kernels
+    passed = {"mask": "nullptr", "first": "-1", **passed}
     assert {one.parameter: one.value for one in found.passed} == passed
+
+
+def test_what_the_host_function_makes_is_passed_by_its_name() -> None:
+    made = HERE.replace("out.data_ptr", "made.data_ptr") % "1.0f"
+    text = PASSING % f"auto made = torch::empty({{rows}}, in.options()); {made} return made;"
+    walk = walk_of(text.replace("void folded", "torch::Tensor folded"), "ns::folded")
+    (found,) = walk.implementations[0].kernels
+    assert {one.parameter: one.value for one in found.passed}["to"] == "&made"
+    (place,) = walk.ownership.allocations
+    assert (place.holder, place.returned) == ("made", "folded")
+    told = section(note_of(walk, "cuda"), "ownership")
+    assert "Allocates `torch::empty({rows}, in.options())`, as `made`, which `folded` returns." in told
 
 
 OVERLOADS = """struct Pair { float a; float b; };

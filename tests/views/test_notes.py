@@ -382,7 +382,11 @@ def picked() -> Note:
         ("launch", "`wide_kernel<…>` by `<<<…>>>`.", "`wide_kernel<1>` by `<<<…>>>`."),
         ("launch", "`flat_kernel` by `<<<…>>>`.", "`flat_kernel<3>` by `<<<…>>>`."),
         ("launch", "  Grid: `1` block.", "  Grid: `1` blocks."),
-        ("launch", "Copies memory by `cudaMemcpyAsync`.", "Takes memory by `cudaMemcpyAsync`."),
+        (
+            "launch",
+            "Copies memory by `cudaMemcpyAsync(x.data_ptr(), x.data_ptr(), 4, cudaMemcpyDeviceToDevice, 0)`.",
+            "Takes memory by `cudaMemcpyAsync`.",
+        ),
         ("shapes", "`rows` | `x.size(0)` | `const auto`", "`made` | `torch::empty({x.size(0), 4}, x.options())` | "),
         (
             "contract",

@@ -284,8 +284,8 @@ def test_allocations_guards_launches_and_ends_are_told_with_their_conditions_and
     note = note_of(walk, "cuda")
     launched = [one.strip() for one in section(note, "launch")]
     assert "It stands in a loop, and is launched in each pass of `for (int i = 0; i < n; i++)`." in launched
-    assert "Copies memory by `cudaMemcpyAsync`, where `n` is 7." in launched
-    head = "Sets memory by `cudaMemsetAsync`, in each pass of "
+    assert "Copies memory by `cudaMemcpyAsync(0, 0, n, cudaMemcpyDefault, 0)`, where `n` is 7." in launched
+    head = "Sets memory by `cudaMemsetAsync(one, 0, n, 0)`, in each pass of "
     assert head + "`while (n > 1)` and `for (auto one : parts)`." in launched
     assert "Allocates `torch::empty({n}, x.options())`, where `room` is not given." in section(note, "ownership")
 

@@ -34,13 +34,15 @@ TORCH_LIBRARY(ns, m) { m.impl("fold", torch::kCUDA, &fold); }
 
 def test_names_of_conditions_are_told_with_what_they_hold() -> None:
     walk = walk_of(TEXT, "ns::fold")
-    named = {one.name: (one.value, one.line) for one in walk.implementations[0].host.named}
+    host = walk.implementations[0].host
+    assert host is not None
+    named = {one.name: (one.value, one.line) for one in host.named}
     # Neither what is told as a size, nor what changes, nor what is one of two values, nor what no condition speaks of.
     assert named == {
-        "heads": ("rows / group", 5),
         "lanes": ("8", 7),
         "bytes": ("lanes * 4", 8),
         "address": ("reinterpret_cast<uintptr_t>(x.data_ptr())", 9),
-        "given_ids": ("ids.value()", 14),
     }
+    # What a check speaks of stands with it.
+    assert [one.name for one in host.held] == ["heads", "given_ids"]
     assert "`bytes` | `lanes * 4`" in section(note_of(walk, "cuda"), "checks")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from opwalker.model.walk import Launch, PathStep, Terminal
 from opwalker.serve.render.axes import axis_rows
+from opwalker.serve.render.host import held_rows
 from opwalker.serve.render.launch import also_group, configuration_groups, under_group
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.words import Reading, at, both, certainty, listed, place, titled, under
@@ -89,4 +90,6 @@ def terminal_step(end: Terminal) -> Step:
     title = titled(((word + " ", "step"), (end.name, "name")), (place(end.file, end.line),))
     groups = [Group(label, (Row((((text, ""),),)),)) for label, text in (("where", both(end.under)),) if text]
     groups += [Group("in the loop", tuple(Row((((head, ""),),)) for head in end.loops))] if end.loops else []
+    groups += [Group("call", (Row((((end.text, ""),),)),))] if end.text else []
+    groups += [Group("with", tuple(held_rows(end.held)))] if end.held else []
     return Step(title, (*groups, *_path(end.path)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from opwalker.model.held import HeldFact
 from opwalker.model.walk import (
     CheckFact,
     ContiguousFact,
@@ -53,7 +54,7 @@ def _kinds(host: Host, told: Told) -> list[tuple[str, list[Row]]]:
         ("sizes", [_size(fact) for fact in host.sizes]),
         ("strides", [_size(fact) for fact in host.strides]),
         ("checks", [_check(fact) for fact in checks]),
-        ("names", [_size(fact) for fact in host.named]),
+        ("with", held_rows((*(host.held if checks else ()), *host.named))),
         ("guards", [_guard(fact) for fact in host.guards]),
         ("stream", [Row((line_mark(fact.line), ((fact.value, ""), *_where(fact)))) for fact in host.streams]),
         (
@@ -87,6 +88,8 @@ def parameter_row(fact: ParameterFact, mutated: frozenset[str] = frozenset()) ->
         shape += listed(((size, "shape") for size in fact.shape_text.split(", ")), ",")
         if fact.shape_span:
             shape += [("  ", ""), (f":{fact.shape_span.line}", "place")]
+    if fact.unused:
+        shape += [("  " if shape else "", ""), ("not used", "quiet")]
     return Row((((fact.name, "name"),), ((fact.type, "type"),), argument, tuple(shape)))
 
 
@@ -94,6 +97,18 @@ def none_found(labels: Iterable[str]) -> list[Group]:
     """One line for the kinds of fact that the body has none of: their absence is worth knowing."""
     missing = list(labels)
     return [Group("none found", (Row((((", ".join(missing), "quiet"),),)),))] if missing else []
+
+
+def held_rows(facts: Iterable[HeldFact]) -> list[Row]:
+    """What locals hold that other rows name."""
+    rows = []
+    for fact in facts:
+        cases = [f"{one.value} where {both(one.under)}" for one in fact.cases]
+        head: Spans = ((fact.name, "name"), (" written by " if fact.filled else " = ", "quiet"))
+        rows.append(
+            Row((line_mark(fact.line) if fact.line else (), (*head, (", else ".join(cases) or fact.value, ""))))
+        )
+    return rows
 
 
 def _return(fact: ReturnFact) -> Row:

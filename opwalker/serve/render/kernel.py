@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opwalker.model.kernel import Kernel, ReductionFact
 from opwalker.model.layout import LayoutFact
-from opwalker.serve.render.host import none_found, parameter_row
+from opwalker.serve.render.host import held_rows, none_found, parameter_row
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.sync import detail
 from opwalker.serve.render.words import at, line_mark, place, titled, under
@@ -30,6 +30,7 @@ def kernel_step(kernel: Kernel) -> Step:
         ("inline asm", _assembly(kernel)),
         ("vectors", _vectors(kernel)),
         ("layout", [row for fact in kernel.layouts for row in _layout(fact)]),
+        ("with", held_rows(kernel.held)),
         ("device calls", _calls(kernel)),
     )
     groups = [Group(label, tuple(rows)) for label, rows in kinds if rows]

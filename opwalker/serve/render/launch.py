@@ -95,7 +95,7 @@ def _case(fact: CaseFact) -> Row:
 
 
 def _named(fact: NamedValue) -> Row:
-    head: Spans = ((fact.name, "name"), (" = ", "quiet"))
+    head: Spans = ((fact.name, "name"), (" written by " if fact.filled else " = ", "quiet"))
     if not fact.cases:
         return Row(((*head, (fact.value, "")),))
     parts = [f"{one.value} where {both(one.under)}" if one.under else one.value for one in fact.cases]

@@ -11,7 +11,19 @@ from collections.abc import Sequence
 from opwalker.model.notes import Block, Cell, NoteSection, Statement, Statements, Table, Text
 from opwalker.model.walk import CheckFact, GuardFact, Host, Implementation, ReturnFact, StreamFact
 from opwalker.notation.outermost import outermost
-from opwalker.views.notes.words import both, code, condition, line, marked, message, sentence, statement
+from opwalker.views.held import named_in
+from opwalker.views.notes.words import (
+    both,
+    code,
+    condition,
+    held_statements,
+    held_value,
+    line,
+    marked,
+    message,
+    sentence,
+    statement,
+)
 
 #: More names than these are folded.
 _FEW = 12
@@ -43,16 +55,21 @@ def checks_section(chosen: Implementation) -> NoteSection | None:
             way = statement("On the way, ", code(helper.name), *where, ":", at=at, below=inner)
             blocks.append(Statements((way,)))
     if host.named:
-        rows = [(Cell(code(one.name), line(host.file, one.line)), Cell(code(one.value))) for one in host.named]
+        rows = [(Cell(code(one.name), line(host.file, one.line)), Cell(held_value(one))) for one in host.named]
         blocks.append(Table(("Name in conditions", "is"), tuple(rows), _NAMES if len(rows) > _FEW else ""))
     return NoteSection("checks", "Checks, device and stream", tuple(blocks)) if blocks else None
 
 
 def _function(host: Host, told: _Told, returns: Sequence[ReturnFact]) -> list[Statement]:
     """What one function says; what holds only as no early return was taken stands below that."""
-    facts: list[tuple[CheckFact | GuardFact | StreamFact, Statement]] = [
-        (fact, _check(host, fact)) for fact in host.checks if (host.file, fact.line, fact.message) not in told
-    ]
+    checks = [fact for fact in host.checks if (host.file, fact.line, fact.message) not in told]
+    facts: list[tuple[CheckFact | GuardFact | StreamFact, Statement]] = []
+    held = list(host.held)
+    for fact in checks:
+        # What a local holds is told with the first check that names it.
+        named = named_in(held, [fact.condition])
+        held = [one for one in held if one not in named]
+        facts.append((fact, _check(host, fact, held_statements(named, host.file, _names(host)))))
     facts += [(fact, _guard(host, fact)) for fact in host.guards]
     facts += [(fact, _stream(host, fact)) for fact in host.streams]
     behind: dict[tuple[str, ...], list[Statement]] = {}
@@ -90,21 +107,21 @@ def _gives(host: Host, fact: ReturnFact) -> Statement:
     return statement("Gives ", code(fact.value or ""), " where ", where, ".", at=[line(host.file, fact.line)])
 
 
-def _check(host: Host, check: CheckFact) -> Statement:
+def _check(host: Host, check: CheckFact, below: Sequence[Statement] = ()) -> Statement:
     """What is demanded, where that counts, and what is said where it does not hold."""
     at = [line(host.file, check.line)]
     names = [*_names(host), *_read(check)]
     where = (", where ", condition(both(check.under), names)) if check.under else ()
     said = (", else ", message(check.message)) if check.message else ()
     if check.words:
-        return statement("Requires that ", condition(check.words, names), *where, *said, ".", at=at)
+        return statement("Requires that ", condition(check.words, names), *where, *said, ".", at=at, below=below)
     if check.condition == "false":
         said = (": ", message(check.message)) if check.message else ()
         return statement("Fails wherever control comes to it", *where, *said, ".", at=at)
     if check.message is None and len(list(outermost(check.condition, ","))) > 1:
         # A function of the project's own that checks: what it demands of them, its name alone says.
         return statement("Checks by ", code(f"{check.kind}({check.condition})"), *where, ".", at=at)
-    return statement("Requires ", code(check.condition), *where, *said, ".", at=at)
+    return statement("Requires ", code(check.condition), *where, *said, ".", at=at, below=below)
 
 
 def _guard(host: Host, guard: GuardFact) -> Statement:

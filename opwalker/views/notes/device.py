@@ -14,7 +14,18 @@ from opwalker.model.kernel import WorkFact
 from opwalker.model.notes import Block, Cell, NoteSection, Statement, Statements, Table
 from opwalker.model.walk import Implementation, Kernel, Span, SyncPoint
 from opwalker.views.notes.addresses import address_statements
-from opwalker.views.notes.words import cell, code, codes, count, line, marked, say, sentence, statement
+from opwalker.views.notes.words import (
+    cell,
+    code,
+    codes,
+    count,
+    held_statements,
+    line,
+    marked,
+    say,
+    sentence,
+    statement,
+)
 
 
 def kernel_sections(chosen: Implementation, points: Iterable[SyncPoint] = ()) -> tuple[NoteSection, ...]:
@@ -29,18 +40,23 @@ def _kernel(number: int, kernel: Kernel, told: set[tuple[str, int]]) -> NoteSect
     condition = (", under ", code(f"#if {kernel.condition}")) if kernel.condition else ()
     template = (" It is a template over ", codes(kernel.template_parameters), ".") if kernel.template_parameters else ()
     head = statement("Defined here", *condition, ".", *template, at=[at])
+    held = held_statements(kernel.held, kernel.file)
     blocks: list[Block] = [Statements((head, *_facts(kernel, told)))]
     if kernel.parameters:
         blocks.append(_parameters(kernel))
     if kernel.layouts:
         blocks.append(Statements(tuple(address_statements(kernel.layouts))))
+    if held:
+        blocks.append(Statements((statement("Names that are used above:", below=held),)))
     word = "Kernel" if kernel.kind == "kernel" else "Device function"
     return NoteSection(f"kernel-{number}", f"{word} {kernel.name}", tuple(blocks))
 
 
 def _parameters(kernel: Kernel) -> Table:
     documented = any(one.shape_text for one in kernel.parameters)
-    given = {one.parameter: one.value for one in kernel.passed if one.value != f"&{one.parameter}"}
+    given = {one.parameter: one.value for one in kernel.passed}
+    if all(value == f"&{name}" for name, value in given.items()):
+        given = {}  # each gets the tensor of its own name
     rows = []
     for one in kernel.parameters:
         shape = Cell(code(one.shape_text), one.shape_span) if one.shape_text else cell("")

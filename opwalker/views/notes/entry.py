@@ -76,13 +76,20 @@ def contract_section(op: Op, chosen: Implementation | None) -> NoteSection:
                 (
                     Cell(code(argument.name)),
                     Cell(code(argument.type)),
-                    cell("written" if argument.mutated and _is_written(argument) else "read"),
+                    cell(_use(argument, parameter)),
                     Cell(code(_declared(parameter, argument.name))) if parameter else cell(""),
                     cell(_details(argument.optional, argument.default, argument.kwarg_only)),
                 )
             )
         blocks.append(Table(("Argument", "type", "use", "in C++", "details"), tuple(rows)))
     return NoteSection("contract", "Definition and schema", tuple(blocks))
+
+
+def _use(argument: Argument, parameter: ParameterFact | None) -> str:
+    """What becomes of an argument, by its schema; that nothing does, by the function that gets it."""
+    if parameter is not None and parameter.unused:
+        return "not used"
+    return "written" if argument.mutated and _is_written(argument) else "read"
 
 
 def _declared(parameter: ParameterFact, argument: str) -> str:

@@ -13,7 +13,18 @@ from opwalker.model.notes import Block, Cell, NoteSection, Run, Statement, State
 from opwalker.model.walk import CaseFact, Implementation, Launch, LaunchAttribute, NamedValue, Span, Terminal
 from opwalker.views.axes import split_arguments
 from opwalker.views.notes.launches import LaunchGroup, launch_groups
-from opwalker.views.notes.words import both, cell, code, codes, condition, line, marked, say, statement
+from opwalker.views.notes.words import (
+    both,
+    cell,
+    code,
+    codes,
+    condition,
+    held_statements,
+    line,
+    marked,
+    say,
+    statement,
+)
 
 _ENDS = {
     "library": "Calls the library function ",
@@ -111,6 +122,8 @@ def _named(fact: NamedValue, names: Sequence[str]) -> Statement:
     if not fact.cases and " or " in fact.value:
         passed = codes(fact.value.split(" or "), "or")
         return statement("There, ", code(fact.name), " is what the call passes: ", passed, ", in the caller's names.")
+    if fact.filled:
+        return statement("There, ", code(fact.name), " is what ", code(fact.value), " writes to it.")
     if not fact.cases:
         return statement("There, ", code(fact.name), " is ", code(fact.value), ".")
     parts: list[str | Text] = ["There, ", code(fact.name), " is "]
@@ -215,14 +228,16 @@ def _ends(ends: Sequence[Terminal], names: Sequence[str]) -> list[Statement]:
     """Ends by what they are: the same call at several places under the same conditions once."""
     by_name: dict[tuple[object, ...], list[Terminal]] = {}
     for end in ends:
-        by_name.setdefault((end.kind, end.name, end.under, end.loops), []).append(end)
+        by_name.setdefault((end.kind, end.name, end.under, end.loops, end.text), []).append(end)
     out = []
     for found in by_name.values():
         end = found[0]
         word = _memory(end.name) if end.kind == "memory" else _ENDS.get(end.kind, f"Ends ({end.kind}) in ")
         where = (", where ", condition(both(end.under), names)) if end.under else ()
         at = [line(one.file, one.line) for one in found]
-        out.append(statement(word, code(end.name), *where, *_looped(end.loops), ".", at=at[:4]))
+        told = [one for fact in end.held for one in held_statements([fact], end.file, names)]
+        said = statement(word, code(end.text or end.name), *where, *_looped(end.loops), ".", at=at[:4], below=told)
+        out.append(said)
     return out
 
 

@@ -8,10 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from opwalker.model.notes import Block, NoteSection, Run, Statement, Statements
+from opwalker.model.notes import Block, NoteSection, Run, Statement, Statements, Text
 from opwalker.model.owning import Holding
 from opwalker.model.walk import BoundaryFact, GlobalFact, Lifetime, Ownership, PlaceFact, Resource, Span, UseFact
-from opwalker.views.notes.words import both, code, condition, count, line, listed, marked, of_kind, sentence, statement
+from opwalker.views.notes.words import (
+    both,
+    code,
+    condition,
+    count,
+    held_statements,
+    line,
+    listed,
+    marked,
+    of_kind,
+    sentence,
+    statement,
+)
 
 _WHERE = "in this file or class"
 #: More uses than this are named by their function alone, once each.
@@ -85,11 +97,18 @@ def _places(word: str, facts: Iterable[PlaceFact], told: set[tuple[str, int]]) -
     left = [fact for fact in facts if (fact.file, fact.line) not in told]
     return [
         statement(
-            word, code(fact.text), *((", where ", condition(both(fact.under))) if fact.under else ()), ".",
-            at=[line(fact.file, fact.line)],
+            word, code(fact.text), _goes_to(fact),
+            *((", where ", condition(both(fact.under))) if fact.under else ()), ".",
+            at=[line(fact.file, fact.line)], below=held_statements(fact.held, fact.file),
         )
         for fact in left
     ]  # fmt: skip
+
+
+def _goes_to(fact: PlaceFact) -> Text:
+    """Which local holds what is allocated, and who returns that."""
+    held = statement(", as ", code(fact.holder)).text if fact.holder else ()
+    return (*held, *statement(", which ", code(fact.returned), " returns").text) if fact.returned else held
 
 
 def _resource(one: Resource) -> Statement:

@@ -66,10 +66,12 @@ def shapes_section(chosen: Implementation) -> NoteSection | None:
                 statement(code(made.tensor), " is made contiguous", *where, ", by a copy where it is not.", at=at)
             )
     blocks: list[Block] = [Statements(tuple(said))] if said else []
-    read = [*host.sizes, *(one for one in host.strides if not one.name or one.name not in layouts)]
-    if read:
-        rows = tuple(_size(host, one) for one in read)
-        blocks.append(Table(("Size or stride", "read from", "kept in"), rows))
+    blocks += _sizes(host)
+    for helper in chosen.helpers:
+        table = _sizes(helper)
+        if table:
+            at = [line(helper.file, helper.line)]
+            blocks += [Statements((statement("On the way, ", code(helper.name), " reads:", at=at),)), *table]
     for parameter in host.parameters:
         if parameter.shape and is_drawable(parameter.shape) and not _LIST.search(parameter.type):
             blocks.append(Figure(parameter.name, parameter.shape, strides(parameter.shape)))
@@ -203,6 +205,12 @@ def _all_told(part: str, fact: ParameterFact) -> bool:
     if shape and "..." not in shape:
         dimensions = {one + len(shape) if one < 0 else one for one in dimensions}
     return dimensions == set(range(min(0, *dimensions), max(-1, *dimensions) + 1)) - {-1}
+
+
+def _sizes(host: Host) -> list[Block]:
+    """Sizes and strides that a function reads, each once, with the type that keeps it."""
+    rows = tuple(_size(host, one) for one in dict.fromkeys((*host.sizes, *host.strides)))
+    return [Table(("Size or stride", "read from", "kept in"), rows)] if rows else []
 
 
 def _size(host: Host, fact: SizeFact) -> tuple[Cell, ...]:

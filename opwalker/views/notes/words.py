@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterable, Sequence
 
+from opwalker.model.held import HeldFact
 from opwalker.model.notes import Cell, Run, Statement, Text
 from opwalker.model.walk import Span
 from opwalker.notation.outermost import outermost
@@ -42,6 +43,28 @@ _CAST = rf"(?:static|reinterpret|const)_cast<[^<>]*>{_CALL}(?:(?:\.|->)\w+{_CALL
 _CONVERTED = rf"\((?:float|double|int|bool|long|size_t|u?int\d+_t)\){_WORD}(?:{_CALL})?"
 _TEMPLATE = rf"!?{_WORD}<(?:[^<>]|<[^<>]*>)*>(?:::\w+|{_CALL})*"
 _PIECE = Regex(r"`([^`]*)`|\*\*([^*]+)\*\*")
+
+
+def held_statements(facts: Iterable[HeldFact], file: str, names: Sequence[str] = ()) -> list[Statement]:
+    """What locals hold, each a statement with its place."""
+    return [_held(fact, file, names) for fact in facts]
+
+
+def _held(fact: HeldFact, file: str, names: Sequence[str]) -> Statement:
+    at = [line(file, fact.line)] if fact.line else []
+    return statement(code(fact.name), " is ", held_value(fact, names), ".", at=at)
+
+
+def held_value(fact: HeldFact, names: Sequence[str] = ()) -> Text:
+    """What a local holds; of several cases, the first one that holds counts."""
+    if fact.filled:
+        return statement("what ", code(fact.value), " writes to it").text
+    if not fact.cases:
+        return code(fact.value)
+    parts: list[str | Text] = []
+    for case in fact.cases:
+        parts += [", else " if parts else "", code(case.value), " where ", condition(both(case.under), names)]
+    return statement(*parts).text
 
 
 def say(text: str) -> Text:
