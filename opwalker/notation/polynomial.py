@@ -315,8 +315,8 @@ def _changed(atom: Atom, change: Callable[[Atom], Poly | None]) -> Poly | None:
             else:
                 rebuilt = of_atom(Atom(atom.kind, atom.name, parts))
     same_atom = atom if rebuilt is None else rebuilt.atom
-    if same_atom is None:
-        return rebuilt
+    if same_atom is None or (rebuilt is not None and not same_atom.parts):
+        return rebuilt  # a symbol that is left has been put there
     found = change(same_atom)
     return rebuilt if found is None else found
 

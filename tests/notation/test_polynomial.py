@@ -105,6 +105,10 @@ def test_a_symbol_can_be_replaced_by_an_expression(built, inner, values) -> None
     assert value_of(made, lambda atom: values[atom.name]) == built[1]({**values, "a": inner[1](values) + 1})
 
 
+def test_what_a_symbol_is_replaced_by_is_not_replaced_again() -> None:
+    assert replace(quotient(A, poly(2)), lambda atom: 2 * A + 1 if atom.name == "a" else None) == A
+
+
 SAME = [
     (X * quotient(A, X) + remainder(A, X), A),
     (quotient(A, X) * X * B + remainder(A, X) * B, A * B),
