@@ -1,8 +1,6 @@
 """``python -m opwalker``: the same as the ``opwalker`` command."""
 
-import sys
-
-from opwalker.serve.cli import main
+from opwalker.serve.cli import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

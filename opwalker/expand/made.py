@@ -156,7 +156,7 @@ class _Reader:
         functions: list[Function] = []
         others: dict[str, list] = {name: [] for name in _OTHERS}
         texts: list[tuple[str, int]] = []
-        at = len(self._files.view(path).blanked.text)
+        at = -1  # where what is made is placed; a file in which nothing is made is not looked at
         for use in (*(facts.invocations if facts else ()), *(self._inclusion(path, place) for place in lists)):
             if use.body_end:
                 head = None if use.name not in names or self._instantiations else self._head(path, use)
@@ -168,7 +168,10 @@ class _Reader:
                 text = self._expanded(path, use, use.end)
             else:
                 continue
-            if not (_WHOLE.search(text) or _EXPLICIT.search(text) or _DECLARED.search(text)) or at > MAX_TEXT:
+            if not (_WHOLE.search(text) or _EXPLICIT.search(text) or _DECLARED.search(text)):
+                continue
+            at = len(self._files.view(path).blanked.text) if at < 0 else at
+            if at > MAX_TEXT:
                 continue
             # The use may end in a semicolon of its own; an instantiation needs one to be read.
             made = scan(SourceFile(path, text + ";", "cuda", ""))

@@ -262,7 +262,8 @@ class Index:
     def includes(self, path: str) -> tuple[tuple[int, str], ...]:
         """The includes of a file that lie in the tree: ``(offset, path)`` in order."""
         if path not in self._includes:
-            facts = self.facts(path)
+            # As they were stored: macros have no say in what is included.
+            facts = self.store.cpp_facts(path)
             out = []
             for include in facts.includes if facts else ():
                 found = self.resolve_include(path, include.target)

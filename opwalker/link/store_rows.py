@@ -105,8 +105,9 @@ def _drop(db: sqlite3.Connection, rows: Sequence[FactsRow]) -> None:
 def drop_oldest(db: sqlite3.Connection, most: int, most_bytes: int) -> tuple[int, int]:
     """Drops the answers that were used longest ago where there are too many, down to seven eighths; gives how many
     more, and how many bytes more, there is room for."""
-    held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall()
-    room = (most - len(held), most_bytes - sum(size for _, size in held))
+    number, size = db.execute("SELECT count(*), total(size) FROM results").fetchone()
+    room = (most - number, most_bytes - int(size))
+    held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall() if min(room) < 0 else []
     spare = (most // 8, most_bytes // 8) if min(room) < 0 else (0, 0)
     while room[0] < spare[0] or room[1] < spare[1]:
         key, size = held.pop()

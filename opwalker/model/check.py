@@ -151,8 +151,11 @@ class CheckedTree(Protocol):
     ops: Sequence[Op]
     #: The files that were changed; None where all of the source is looked at.
     changed: frozenset[str] | None
-    #: The files that access memory with an order (an atomic, a volatile, an instruction with one), or include one.
-    ordered: Sequence[str]
+    #: Members and variables that are declared volatile and hold a whole number, with ``(file, line)``.
+    volatile: Mapping[str, tuple[str, int]]
+    #: The routines that may, by their own statements, access memory with an order (a volatile, an atomic, an
+    #: instruction with one) or that of a peer; perhaps others.
+    ordered: Sequence[Routine]
 
     def routine_at(self, file: str, line: int) -> Routine | None:
         """The routine whose name stands at a line (``Routine.line``)."""
@@ -174,6 +177,9 @@ class CheckedTree(Protocol):
 
     def calling(self, name: re.Pattern[str]) -> Iterable[Routine]:
         """The routines of the files in which something is called whose name begins like that."""
+
+    def calling_any(self, names: Collection[str]) -> Iterable[Routine]:
+        """The routines that call something of some names (their last parts), and perhaps others."""
 
     def launches(self, name: str) -> Iterable[tuple[Routine, LaunchText]]:
         """The launches of something by the last part of its name, each with the routine that it stands in."""

@@ -7,6 +7,7 @@ Nothing is checked here, and lark is not needed.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from opwalker.model.schema import AliasSet, OpSchema, SchemaType
 from opwalker.notation.regex import Regex
@@ -61,6 +62,7 @@ def print_alias(alias: AliasSet) -> str:
     return f"({'|'.join(alias.before)}{'!' if alias.mutated else ''}{after})"
 
 
+@lru_cache(maxsize=4096)
 def normalise_schema_text(text: str) -> str:
     """The text with its white space as ``print_schema`` writes it; strings stay as they are, comments go.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -20,6 +21,8 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _LOOPS = frozenset(("while", "do", "for"))
 _SCOPES = {"block": "block", "gpu": "device", "system": "system"}
 _ORDERS = frozenset(("relaxed", "acquire", "release", "acq_rel", "volatile"))
+#: A quick no: what any of these orders has in its text.
+_ORDERED = re.compile(rf"""\.["\s]*(?:{"|".join(sorted(_ORDERS))})\b""")
 
 
 class Told(Struct, frozen=True):
@@ -38,6 +41,9 @@ def in_assembly(tree: CheckedTree, routine: Routine) -> Iterator[Told]:
     that is made for one."""
     if _made_for(routine)[0] is not None:
         return
+    names = makers(tree)
+    if not any(one.kind == "asm" or any(call.simple in names for call in one.calls) for one in routine.walk()):
+        return
     values = {d.name: d.value for one in routine.walk() for d in one.declares if d.value}
     yield from _below(tree, routine, routine.statements, values, False)
 
@@ -50,13 +56,19 @@ def _below(
         for told in _of(one):
             if told.stores or inside:
                 yield _placed(told, told.address, told.line, values)
-        for call in one.calls:
+        for call in (call for call in one.calls if call.simple in makers(tree)):
             for target in tree.targets(routine, call):
                 access, place = _made_for(target)
                 if access is not None and place < len(call.arguments) and (access.stores or inside):
                     yield _placed(access, call.arguments[place], call.line, values)
         for part in (one.head, one.body, one.orelse):
             yield from _below(tree, routine, part, values, inside)
+
+
+@lru_cache(maxsize=1)
+def makers(tree: CheckedTree) -> frozenset[str]:
+    """The names of the functions that are made for one access: it is told where they are called."""
+    return frozenset(one.name.rsplit("::", 1)[-1] for one in tree.ordered if _made_for(one)[0] is not None)
 
 
 def _placed(told: Told, address: str, line: int, values: Mapping[str, str]) -> Told:
@@ -79,7 +91,7 @@ def _made_for(routine: Routine) -> tuple[Told | None, int]:
 
 
 def _of(one: Statement) -> Iterator[Told]:
-    if one.kind != "asm":
+    if one.kind != "asm" or not _ORDERED.search(one.text):
         return
     template, operands = _parts(one.text)
     for instruction in decode(template):

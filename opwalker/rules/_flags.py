@@ -12,8 +12,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from opwalker.model.check import CheckedTree
-from opwalker.model.statements import CallText, Routine, Statement
-from opwalker.rules._flag_assembly import in_assembly
+from opwalker.model.statements import CallText, DeclareText, Routine, Statement
+from opwalker.rules._flag_assembly import in_assembly, makers
 
 _ORDER = re.compile(r"memory_order(?:_|::)(relaxed|acquire|release|acq_rel|seq_cst|consume)")
 _SCOPE = re.compile(r"thread_scope_(system|device|block|thread)")
@@ -21,6 +21,14 @@ _SCOPE = re.compile(r"thread_scope_(system|device|block|thread)")
 _ATOMIC = re.compile(r"\b(?:cuda|std)::atomic")
 _ASM_FENCE = re.compile(r"fence|membar|acquire|release|acq_rel")
 _PEER = re.compile(r"\b(?:peer|remote|other|sg|signals|ptrs|bufs)\w*(?:\.\w+)?\s*\[[^\]]*\]\s*(?:->|\.)|\bpeer\w*\s*->")
+_FENCE = re.compile(r"fence|membar|acquire|release|acq_rel")
+_PEER = re.compile(r"\b(?:peer|remote|other|sg|signals|ptrs|bufs)\w*(?:\.\w+)?\s*\[[^\]]*\]\s*(?:->|\.)|\bpeer\w*\s*->")
+#: What any access that is more than plain has in its routine, or one to a peer: as bytes, whatever stands around it.
+_MORE = (
+    rb"volatile|atomic|asm|(?:peer|remote|other|sg|signals|ptrs|bufs)[\w\x80-\xff]*(?:\.[\w\x80-\xff]+)?\s*"
+    rb"(?:\[[^\]]*\]\s*)?(?:->|\.)"
+)
+_ASSEMBLY = re.compile(rb"asm")
 _FENCE = re.compile(
     r"__threadfence(?:_system|_block)?\Z|(?:cuda::)?(?:std::)?atomic_thread_fence\Z|__builtin_amdgcn_fence\Z|\w*fence\w*\Z"
 )
@@ -66,12 +74,11 @@ def _at_stake(tree: CheckedTree) -> bool:
     if any(one.how != "plain" or one.peer for one in own):
         return True
     fields = {one.field for one in own}
-    if not fields:
-        return False
-    named = re.compile(rf"\b(?:{'|'.join(sorted(fields))})\b")
-    files = (file for file in tree.ordered if named.search(tree.text(file)))
-    others = (one for file in files for one in _all(tree, tree.routines_in(file)) if one.how != "plain" or one.peer)
-    return any(one.field in fields for one in others) or not fields.isdisjoint(volatile_fields(tree))
+    if not fields or not fields.isdisjoint(tree.volatile):
+        return bool(fields)
+    more = {(one.file, one.line): one for one in (*tree.ordered, *tree.calling_any(makers(tree)))}
+    others = (one for one in _all(tree, more.values()) if one.how != "plain" or one.peer)
+    return any(one.field in fields for one in others)
 
 
 def _all(tree: CheckedTree, routines: Iterable[Routine]) -> Iterator[Access]:
@@ -88,27 +95,13 @@ def fences(routine: Routine) -> list[tuple[int, str]]:
     return out
 
 
-def volatile_fields(tree: CheckedTree) -> dict[str, tuple[str, int]]:
-    """Members declared volatile, with where: found in the files that hold device code."""
-    out: dict[str, tuple[str, int]] = {}
-    pattern = re.compile(
-        r"\bvolatile\s+(?:u?int(?:32|64)?_t|unsigned|int|FlagType|flag_t|uint)\s*\*?\s*(\w+)\s*(?:\[[^\]]*\])*\s*(?:\[[^\]]*\])*;"
-    )
-    for file in tree.ordered:
-        text = tree.text(file)
-        if "volatile" not in text:
-            continue
-        for found in pattern.finditer(text):
-            out.setdefault(found[1], (file, text.count("\n", 0, found.start()) + 1))
-    return out
-
-
 def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
-    refs = _references(routine)
-    volatile = {d.name for one in routine.walk() for d in one.declares if "volatile" in d.type}
-    volatile |= {p.name for p in routine.parameters if "volatile" in p.type}
-    own = {d.name for one in routine.walk() for d in one.declares} | {p.name for p in routine.parameters}
-    for one in routine.walk():
+    statements = list(routine.walk())
+    declared = [made for one in statements for made in one.declares]
+    refs = _references(declared)
+    volatile = {one.name for one in (*declared, *routine.parameters) if "volatile" in one.type}
+    own = {one.name for one in (*declared, *routine.parameters)}
+    for one in statements:
         if one.kind in ("while", "do", "for") and one.text and not _counts(one):
             yield from _polled(routine, one.text, one.line, one.calls, refs, volatile)
         for assigned in one.assigns:
@@ -173,19 +166,18 @@ def _polled(
                 yield Access("poll", how, field, None, None, bool(_PEER.search(found.group())), routine, line, line)
 
 
-def _references(routine: Routine) -> dict[str, tuple[str, str | None, bool, int]]:
-    """Atomic references that are made in a routine: ``name → (field, scope, peer, line)``."""
+def _references(declared: Iterable[DeclareText]) -> dict[str, tuple[str, str | None, bool, int]]:
+    """Atomic references among what a routine declares: ``name → (field, scope, peer, line)``."""
     out: dict[str, tuple[str, str | None, bool, int]] = {}
-    for one in routine.walk():
-        for declared in one.declares:
-            if "atomic" in declared.type or "atomic_ref" in (declared.value or ""):
-                text = declared.value or ""
-                scope = _SCOPE.search(declared.type + text)
-                found = _field(text.strip("(){}= "))
-                if found:
-                    default = "system" if _ATOMIC.search(declared.type + text) else None
-                    named = scope[1] if scope else default
-                    out[declared.name] = (found, named, bool(_PEER.search(text)), declared.line)
+    for one in declared:
+        if "atomic" in one.type or "atomic_ref" in (one.value or ""):
+            text = one.value or ""
+            scope = _SCOPE.search(one.type + text)
+            found = _field(text.strip("(){}= "))
+            if found:
+                default = "system" if _ATOMIC.search(one.type + text) else None
+                named = scope[1] if scope else default
+                out[one.name] = (found, named, bool(_PEER.search(text)), one.line)
     return out
 
 

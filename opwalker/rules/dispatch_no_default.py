@@ -257,9 +257,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if id(one) in inner or (one.macro is not None):
                 continue
             branches, last, has_last = _branches(one, inner)
-            chosen = {name for branch in branches for name in _instances(branch)}
             by_name: dict[str, set[str]] = {}
-            for name, arguments in chosen:
+            for name, arguments in (found for branch in branches for found in _instances(branch)):
                 by_name.setdefault(name, set()).add(arguments)
             if len(branches) < 2 or not any(len(found) > 1 for found in by_name.values()):
                 continue

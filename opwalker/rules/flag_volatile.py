@@ -99,12 +99,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.rules._flags import Access, accesses, fences, volatile_fields
+from opwalker.rules._flags import Access, accesses, fences
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     every = accesses(tree)
-    declared = volatile_fields(tree) if every else {}
+    declared = tree.volatile if every else {}
     found = [
         one
         for one in every

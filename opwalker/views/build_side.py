@@ -83,7 +83,7 @@ def build_view(
             unset[build] = tuple(dict.fromkeys(d.name for d in defines if d.name not in kept))
     return BuildView(
         ordered.get,
-        lambda path: extension_names(facts, path),
+        lru_cache(maxsize=None)(lambda path: extension_names(facts, path)),
         lambda build: by_build.get(build, ()),
         bool(facts.targets),
         archs,

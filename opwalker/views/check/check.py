@@ -97,6 +97,8 @@ def _once(found: Sequence[Finding], digest: Callable[[str], str]) -> Iterator[Fi
 def tree_of(session, settings: Settings, without: Collection[str] = frozenset()) -> Tree:
     """The source of a session as rules see it; the functions of some files left out."""
     workbench = session.workbench
+    # Before anything else is read: registrations are kept with the files that they were read from.
+    ops = session.ops().ops
     digests = {path: row[3] for path, row in session.known.items()}
     kept = Kept(session.store.result, session.store.put_result, lambda path: digests.get(path, ""), session.about())
     routines = read_routines(workbench, kept, session.options.jobs or processors(), without)
@@ -111,7 +113,7 @@ def tree_of(session, settings: Settings, without: Collection[str] = frozenset())
         lambda name, read: session.kept(f"contract:{name}", dict[str, str], read, state=state),
     )  # fmt: skip
     return Tree(
-        workbench, session.source, session.ops().ops, routines, settings, session.text,
+        workbench, session.source, ops, routines, settings, session.text,
         lambda language: languages.get(language, ()), fakes.of, shapes,
     )  # fmt: skip
 

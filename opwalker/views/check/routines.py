@@ -22,11 +22,18 @@ from opwalker.notation.regex import Regex
 from opwalker.views.check.reachable import reachable
 from opwalker.views.ops import shown_condition
 
-#: What gives an access to memory an order: an atomic, a volatile, a word in an instruction (``ld.acquire``).
-_ORDERED = Regex(
-    r"atomic|memory_order|\bvolatile\b(?!\s*\()|\.(?:acquire|release|acq_rel|relaxed|volatile|sc|seq_cst|mmio)\b"
-)
+#: What gives an instruction an order.
+_ORDERED = Regex(r"""\.["\s]*(?:acquire|release|acq_rel|relaxed|volatile)\b""")
+#: What shares a variable, and what an access by C++ with an order, or to another device's memory, has in its text.
+_SHARED = Regex(r"volatile|atomic")
+_OTHERS = Regex(r"volatile|peer|remote|other|sg|signals|ptrs|bufs")
+_LOOPS = ("while", "do", "for")
 _WORD = Regex(r"[A-Za-z_]\w*")
+#: A member, or a variable, that is declared volatile and holds a whole number.
+_VOLATILE = Regex(
+    r"\bvolatile\s+(?:u?int(?:32|64)?_t|unsigned|int|FlagType|flag_t|uint)\s*\*?\s*(\w+)"
+    r"\s*(?:\[[^\]]*\])*\s*(?:\[[^\]]*\])*;"
+)
 #: Below this many files to read, worker processes cost more than they save.
 FEW = 12
 
@@ -42,13 +49,14 @@ class Kept(Struct, frozen=True):
 
 class Outline(Struct, frozen=True):
     """What is known of a file's functions before they are decoded: the last parts of the names that they call and
-    launch, the names in the types of their variables, and whether they, or anything else in the file, access memory
-    with an order."""
+    launch, the names in the types of their variables, the numbers of those that may access memory with an order, and
+    ``(name, line)`` of what the file declares volatile."""
 
     calls: frozenset[str]
     launches: frozenset[str]
     types: frozenset[str]
-    ordered: bool
+    ordered: tuple[int, ...]
+    volatile: tuple[tuple[str, int], ...]
     routines: msgspec.Raw
 
 
@@ -87,9 +95,37 @@ class Routines:
         """The files that launch something of a name."""
         return (path for path, outline in self._outlines.items() if name in outline.launches)
 
-    def ordered(self) -> Iterator[str]:
-        """The files that access memory with an order."""
-        return (path for path, outline in self._outlines.items() if outline.ordered)
+    def volatile(self) -> dict[str, tuple[str, int]]:
+        """What is declared volatile, with ``(file, line)`` of the first of each name."""
+        out: dict[str, tuple[str, int]] = {}
+        for path, outline in self._outlines.items():
+            for name, line in outline.volatile:
+                out.setdefault(name, (path, line))
+        return out
+
+    def ordered(self) -> Iterator[Routine]:
+        """The functions that may access memory with an order, or that of a peer, by their own statements."""
+        return (one for path, outline in self._outlines.items() for one in self._some(path, outline.ordered))
+
+    def naming(self, names: Collection[str]) -> Iterator[Routine]:
+        """The functions that call something of some names, and perhaps others."""
+        wanted = frozenset(names)
+        words = [name.encode("utf-8", "surrogateescape") for name in sorted(wanted)]
+        for path, outline in self._outlines.items():
+            if not wanted.isdisjoint(outline.calls):
+                packed = (bytes(one) for one in self._packed(path))
+                yield from self._some(path, [at for at, one in enumerate(packed) if any(word in one for word in words)])
+
+    def _some(self, path: str, numbers: Sequence[int]) -> Iterator[Routine]:
+        """Some functions of a file by their numbers."""
+        if path in self._decoded:
+            yield from (self._decoded[path][number] for number in numbers)
+        elif numbers:
+            packed = self._packed(path)
+            yield from (msgspec.msgpack.decode(packed[number], type=Routine) for number in numbers)
+
+    def _packed(self, path: str) -> tuple[msgspec.Raw, ...]:
+        return msgspec.msgpack.decode(self._outlines[path].routines, type=tuple[msgspec.Raw, ...])
 
 
 def read_routines(workbench: Workbench, kept: Kept, jobs: int, without: Collection[str] = frozenset()) -> Routines:
@@ -169,8 +205,20 @@ def _outline(routines: Sequence[Routine], text: str) -> Outline:
         frozenset(call.simple for one in statements for call in one.calls),
         frozenset(launch.simple for one in statements for launch in one.launches),
         frozenset(word for one in statements for made in one.declares for word in _WORD.findall(made.type)),
-        any(_ORDERED.search(held) for held in (text, *(one.text for one in statements))),
+        tuple(number for number, one in enumerate(routines) if _is_ordered(one)),
+        tuple((found[1], text.count("\n", 0, found.start()) + 1) for found in _VOLATILE.finditer(text)),
         msgspec.Raw(msgspec.msgpack.encode(routines)),
+    )
+
+
+def _is_ordered(routine: Routine) -> bool:
+    """Whether a function may access memory with an order, or that of a peer, by its own statements."""
+    return any("volatile" in one.type for one in routine.parameters) or any(
+        (one.kind == "asm" and _ORDERED.search(one.text))
+        or any(_SHARED.search(made.type + (made.value or "")) for made in one.declares)
+        or any(_OTHERS.search(assigned.target) for assigned in one.assigns)
+        or (one.kind in _LOOPS and _OTHERS.search(one.text))
+        for one in routine.walk()
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from opwalker.expand.resolve import Candidate, Context, strip_arguments
@@ -113,9 +113,18 @@ class Tree:
         return sorted(self._held.of(file), key=lambda r: r.line)
 
     @cached_property
-    def ordered(self) -> Sequence[str]:
-        """The files that access memory with an order, or include one that does."""
-        return self.including(frozenset(self._held.ordered()))
+    def volatile(self) -> Mapping[str, tuple[str, int]]:
+        """What is declared volatile, and where."""
+        return self._held.volatile()
+
+    @cached_property
+    def ordered(self) -> Sequence[Routine]:
+        """The routines that may access memory with an order, or that of a peer."""
+        return tuple(self._held.ordered())
+
+    def calling_any(self, names: Collection[str]) -> Iterable[Routine]:
+        """The routines that call something of some names, and perhaps others."""
+        return self._held.naming(names)
 
     def implementations(self, op: Op) -> Sequence[tuple[str | None, Routine]]:
         """The host functions of an op that the build compiles."""
