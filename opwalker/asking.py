@@ -245,6 +245,10 @@ class Session(Answers):
 
     def ops(self) -> OpsTable:
         """All ops of the tree."""
+        return self._ops
+
+    @functools.cached_property
+    def _ops(self) -> OpsTable:
         return self.kept("ops", OpsTable, self._read_ops)
 
     def _read_ops(self) -> OpsTable:

@@ -104,7 +104,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 
 def _guarded(tree: CheckedTree, file: str, line: int, name: str) -> bool:
     """Whether the binding has a call guard: its text from its line to the end of the call."""
-    lines = tree.text(file).splitlines()
+    lines = tree.text(file).split("\n")
     text = " ".join(lines[line - 1 : line + 12])
     start = text.find(f'"{name}"')
     depth, end = 1, len(text)

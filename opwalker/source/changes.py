@@ -1,50 +1,163 @@
 """Which lines of a checkout differ from a revision.
 
-In: the top of a checkout, and what names a revision. Out: line ranges by path, of files as they lie there now; a file
-that git does not know counts as all new. git is asked for objects and names alone; nothing its settings name is run.
+In: a folder in a checkout, and what names a revision. Out: line ranges by path, of files as they lie there now; a file
+that git does not know counts as all new. git is asked for objects and names alone: nothing that a repository's settings
+name is run, no filter either. It answers while its caller does other things.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+
+from msgspec import Struct
 
 from opwalker.errors import EnvironmentMissing, InputError
 from opwalker.notation.regex import Regex
 from opwalker.source.git import git_folder
+from opwalker.source.git_process import command, environment
 
-_HUNK = Regex(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
-_REVISION = Regex(r"[\w@][\w./@{}~^+-]*")
+_HUNK = Regex(r"^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_REVISION = Regex(r"[\w@][\w./@{}~^+#=,%-]*")
 _SECONDS = 60
-_QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never")
+#: A diff in one form, whatever the user's settings or the attributes of a file say of it.
+_DIFF = (
+    "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--unified=0", "--inter-hunk-context=0", "--no-renames",
+    "--text", "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/", "--relative",
+)  # fmt: skip
+_NEW = ("ls-files", "--others", "--exclude-standard", "-z")
+_HELD = ("ls-files", "--stage", "-z")
+_FILTERS = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
+#: How the index says that an entry is another repository.
+_SUBMODULE = "160000 "
 _WHOLE = ((1, 1 << 31),)
 
 Changes = dict[str, tuple[tuple[int, int], ...]]
 
 
-def changed_lines(top: str, revision: str) -> Changes:
-    """Ranges ``(first, last)`` of lines that were added or changed since ``revision``, by path from ``top``.
+class Changed(Struct, frozen=True):
+    """``lines``: ranges ``(first, last)`` of lines that were added or changed, by path from the folder that was asked
+    about; where lines were taken out, those on either side. ``apart``: the folders below it that are repositories of
+    their own, in which nothing is known to have changed."""
 
-    InputError where ``top`` lies in no checkout or the revision is not known; EnvironmentMissing without git.
+    lines: Changes
+    apart: tuple[str, ...] = ()
+
+
+class Asked:
+    """What has changed below ``folder`` since ``revision``: asked at once, read when it is wanted. Use it in a
+    ``with``: git is stopped where nobody wants to know any more.
+
+    InputError where ``folder`` lies in no checkout or the revision is not known; EnvironmentMissing without git.
     """
-    if not _REVISION.fullmatch(revision):
-        raise InputError(f"{revision!r} names no revision")
-    if git_folder(top) is None:
-        raise InputError(f"{top} is no git checkout, so nothing is known to have changed", "leave --changed-since out")
-    words = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--unified=0", "--no-renames", revision, "--")
-    out: Changes = {}
-    path = ""
-    for line in _git(top, *words).splitlines():
-        if line.startswith("+++ "):
-            path = _path(line[4:])
-        elif path and (found := _HUNK.match(line)):
-            first, count = int(found[1]), int(found[2] or 1)
-            if count:
-                out[path] = (*out.get(path, ()), (first, first + count - 1))
-    for name in _git(top, "ls-files", "--others", "--exclude-standard", "-z").split("\0"):
-        if name:
-            out[name] = _WHOLE
-    return out
+
+    def __init__(self, folder: str, revision: str) -> None:
+        if ".." in revision:
+            raise InputError(f"{revision!r} names two revisions", "name the one since which code has changed")
+        if not _REVISION.fullmatch(revision):
+            raise InputError(f"{revision!r} names no revision")
+        if not _in_checkout(folder):
+            raise InputError(
+                f"{folder} is no git checkout, so nothing is known to have changed", "leave --changed-since out"
+            )
+        self._folder = folder
+        self._running: list[subprocess.Popen[bytes]] = []
+        unfiltered = self._unfiltered()
+        self._diff = self._ask((*_DIFF, revision, "--", "."), unfiltered)
+        self._new = self._ask(_NEW)
+        self._held = self._ask(_HELD)
+
+    def __enter__(self) -> Asked:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for one in self._running:
+            if one.poll() is None:
+                one.kill()
+            one.communicate()
+
+    def answer(self) -> Changed:
+        """What git says; it may be asked for once."""
+        out = dict(_changed(self._read(self._diff).split("\n")))
+        new = [name for name in self._read(self._new).split("\0") if name]
+        held = [entry for entry in self._read(self._held).split("\0") if entry]
+        if not new and not held:
+            raise InputError(
+                f"git keeps nothing below {self._folder}, so nothing is known to have changed",
+                "leave --changed-since out",
+            )
+        out |= {name: _WHOLE for name in new if not name.endswith("/")}
+        submodules = (entry.partition("\t")[2] for entry in held if entry.startswith(_SUBMODULE))
+        others = (name.rstrip("/") for name in new if name.endswith("/"))
+        return Changed(out, tuple(sorted({*submodules, *others})))
+
+    def _unfiltered(self) -> dict[str, str]:
+        """Settings by which no filter is run, be it a repository's own. A key may hold any character: as words of a
+        command they could not be told apart."""
+        keys = [key for key in self._read(self._ask(_FILTERS), quiet=True).split("\0") if key]
+        known = os.environ.get("GIT_CONFIG_COUNT", "")
+        first = int(known) if known.isdigit() else 0
+        out = {"GIT_CONFIG_COUNT": str(first + len(keys))}
+        for number, key in enumerate(keys, start=first):
+            value = "false" if key.endswith(".required") else ""
+            out |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        return out
+
+    def _ask(self, words: Sequence[str], more: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+        try:
+            asked = subprocess.Popen(
+                command(self._folder, *words),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment() | (more or {}),
+            )
+        except FileNotFoundError as error:
+            raise EnvironmentMissing("git is not installed, and --changed-since asks it") from error
+        self._running.append(asked)
+        return asked
+
+    def _read(self, asked: subprocess.Popen[bytes], quiet: bool = False) -> str:
+        try:
+            out, errors = asked.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise InputError(f"git did not answer within {_SECONDS} s") from error
+        if asked.returncode and not quiet:
+            said = errors.decode("utf-8", "replace").strip().splitlines()
+            raise InputError(f"git refuses: {said[0].removeprefix('fatal: ') if said else 'no reason given'}")
+        return out.decode("utf-8", "surrogateescape")
+
+
+def _in_checkout(folder: str) -> bool:
+    """Whether a folder, or one above it, is the top of a checkout."""
+    while git_folder(folder) is None:
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
+    return True
+
+
+def _changed(lines: Sequence[str]) -> Iterator[tuple[str, tuple[tuple[int, int], ...]]]:
+    """The changed ranges of each file of a diff. What stands in a hunk is counted: a line may look like a head."""
+    path, ranges, inside = "", [], 0
+    for line in lines:
+        if inside and line[:1] in ("+", "-"):
+            inside -= 1
+        elif line.startswith("+++ "):
+            if path and ranges:
+                yield path, tuple(ranges)
+            path, ranges = _path(line[4:]), []
+        elif found := _HUNK.match(line):
+            first, count = int(found[2]), int(found[3] or 1)
+            inside = int(found[1] or 1) + count
+            ranges.append((first, first + count - 1) if count else (max(first, 1), first + 1))
+    if path and ranges:
+        yield path, tuple(ranges)
 
 
 def _path(text: str) -> str:
@@ -59,19 +172,3 @@ def _path(text: str) -> str:
             .decode("utf-8", "surrogateescape")
         )
     return plain[2:] if plain.startswith("b/") else ""
-
-
-def _git(top: str, *words: str) -> str:
-    environment = os.environ | {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            ["git", "-C", top, *_QUIET, *words], capture_output=True, env=environment, timeout=_SECONDS, check=False
-        )
-    except FileNotFoundError as error:
-        raise EnvironmentMissing("git is not installed, and --changed-since asks it") from error
-    except subprocess.TimeoutExpired as error:
-        raise InputError(f"git did not answer within {_SECONDS} s") from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(f"git refuses: {said[0].removeprefix('fatal: ') if said else 'no reason given'}")
-    return done.stdout.decode("utf-8", "surrogateescape")

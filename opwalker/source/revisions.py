@@ -18,6 +18,7 @@ from opwalker.errors import EnvironmentMissing, InputError
 from opwalker.model.source import SourceRoot
 from opwalker.notation.regex import Regex
 from opwalker.source.git import git_folder
+from opwalker.source.git_process import command, environment
 from opwalker.source.identity import identify
 from opwalker.source.members import Unsafe
 
@@ -31,13 +32,6 @@ _SECONDS = 120
 _REVISION = Regex(r"[\w@][\w./@{}~^+-]*")
 _BLOB = Regex(rb"(\d{6}) blob ([0-9a-f]+) +(\d+)\t(.*)", re.DOTALL)
 _LINK = b"120000"
-
-#: Nothing that the repository's own settings name is run, and nothing is fetched.
-_QUIET = (
-    "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never",
-    "-c", "core.alternateRefsCommand=",
-)  # fmt: skip
-_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
 
 def open_revision(spec: str, folder: str, cache: Path, progress: Progress | None = None) -> SourceRoot | None:
@@ -120,7 +114,7 @@ def _commit(folder: str, spec: str) -> str | None:
 def _git(folder: str, *words: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
-            _command(folder, *words), capture_output=True, env=os.environ | _ENVIRONMENT, timeout=_SECONDS, check=False
+            command(folder, *words), capture_output=True, env=environment(), timeout=_SECONDS, check=False
         )
     except FileNotFoundError as error:
         raise EnvironmentMissing("git is not installed, and a revision can be read with it alone") from error
@@ -130,16 +124,12 @@ def _git(folder: str, *words: str) -> subprocess.CompletedProcess[bytes]:
 
 def _batch(folder: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        _command(folder, "cat-file", "--batch"),
+        command(folder, "cat-file", "--batch"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=os.environ | _ENVIRONMENT,
+        env=environment(),
     )
-
-
-def _command(folder: str, *words: str) -> list[str]:
-    return ["git", "-C", folder, *_QUIET, *words]
 
 
 def _said(stderr: bytes) -> str:

@@ -121,7 +121,8 @@ def source(tmp_path: Path) -> Path:
 @pytest.fixture
 def ask(tmp_path: Path, source: Path, capfd: pytest.CaptureFixture[str]):
     def run(*words: str) -> tuple[int, str]:
-        code = main(["check", *words, "--source", str(source), "--cache", str(tmp_path / "cache"), "--jobs", "1"])
+        where = () if "--source" in words else ("--source", str(source))
+        code = main(["check", *words, *where, "--cache", str(tmp_path / "cache"), "--jobs", "1"])
         captured = capfd.readouterr()
         assert "Traceback" not in captured.err
         return code, captured.out + captured.err
@@ -298,8 +299,18 @@ def test_only_what_changed_is_told(ask, source: Path) -> None:
     assert _rules(json.loads(ask("--changed-since", "HEAD", "--json")[1])) == ["missing-launch-check"]
     (source / "csrc" / "new.cu").write_text(CODE.replace("twice", "thrice"))
     assert len(json.loads(ask("--changed-since", "HEAD", "--json")[1])["findings"]) == 3
-    assert ask("--changed-since", "no-such-revision")[0] == 3
-    assert ask("--changed-since", "--output=x")[0] == 3
+    for wrong in ("no-such-revision", "--output=x", "", "HEAD...HEAD"):
+        code, out = ask("--changed-since", wrong)
+        assert code == 3
+        assert out.count("\n") == 1
+    # A folder below the top of the checkout is a source of its own; what is another repository is named.
+    (source / "csrc" / "inner").mkdir()
+    git("init", "-q", "csrc/inner")
+    (source / "csrc" / "inner" / "third.cu").write_text(CODE.replace("twice", "third"))
+    found = json.loads(ask("--changed-since", "HEAD", "--json", "--source", str(source / "csrc"))[1])
+    assert {one["file"] for one in found["findings"]} == {"twice.cu", "new.cu"}
+    assert len(found["findings"]) == 3
+    assert found["notes"] == ["inner: a repository within this one; what changed there was not looked into"]
 
 
 def test_rules_are_listed_and_shown(ask) -> None:

@@ -16,7 +16,7 @@ def to_text(result: CheckResult, text: Callable[[str], str]) -> str:
     cut: dict[str, list[str]] = {}
     for one in result.findings:
         if one.file not in cut:
-            cut[one.file] = text(one.file).splitlines()
+            cut[one.file] = text(one.file).removesuffix("\n").split("\n")
         lines += _finding(one, cut[one.file])
     lines.append(_sum(result))
     lines += [f"note: {note}" for note in result.notes]

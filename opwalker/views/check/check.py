@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from opwalker import resources
-from opwalker.errors import UsageError
+from opwalker.errors import InputError, UsageError
 from opwalker.facts.workers import processors
 from opwalker.model.check import CheckOptions, CheckResult, Finding, Rule, Settings
-from opwalker.source.changes import changed_lines
+from opwalker.source.changes import Asked, Changed
 from opwalker.views.check.baseline import read_baseline, without, write_baseline
 from opwalker.views.check.excuses import UNUSED, judge
 from opwalker.views.check.fakes import Fakes
@@ -30,12 +30,27 @@ from opwalker.views.check.vendored import left_out, vendored
 
 def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOptions) -> CheckResult:
     """Run the chosen rules over a source, and judge what they find by what the project and the user asked for."""
+    if chosen.changed_since is None:
+        return _checked(session, rules, chosen, None)
+    if session.root.immutable:
+        raise InputError("what was unpacked is no git checkout, so nothing is known to have changed")
+    with Asked(session.root.path, chosen.changed_since) as asked:
+        # What both ways of asking begin with, while git looks.
+        session.ops()
+        changed = asked.answer()
+    return _checked(session, rules, chosen, changed)
+
+
+def _checked(
+    session, rules: Sequence[tuple[Rule, str]], chosen: CheckOptions, changed: Changed | None
+) -> CheckResult:  # fmt: skip
+    """What the rules find in a source; of what has changed in it, where that is known."""
+    changes = None if changed is None else changed.lines
     known = {rule.id for rule, _ in rules} | {UNUSED}
     project = read_settings(session.root.path)
     for where, names in (("the settings", (*project.select, *project.extend_select, *project.ignore)),):
         known_only(names, known, where)
     selected = select_rules([rule for rule, _ in rules], chosen, project)
-    changes = changed_lines(session.root.path, chosen.changed_since) if chosen.changed_since else None
     others = vendored(session.known, project.own, chosen.paths)
     foreign = frozenset(path for files in others.values() for path in files)
     tree = tree_of(session, project.names, foreign)
@@ -71,8 +86,17 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         counts=dict(sorted(Counter(one.rule for one in stays).items())),
         hidden={reason: number for reason, number in hidden.items() if number},
         rules=(*(rule_info(rule, pages[rule.id]) for rule in selected), rule_info(_EXCUSES, _EXCUSES_PAGE)),
-        notes=(*((tree.missing,) if tree.missing else ()), *left_out(others)),
+        notes=(*((tree.missing,) if tree.missing else ()), *left_out(others), *_unseen(session.known, changed)),
     )
+
+
+def _unseen(paths: Iterable[str], changed: Changed | None) -> tuple[str, ...]:
+    """A note on the repositories within a source whose changes are not known."""
+    held = [] if changed is None else [one for one in changed.apart if any(_within(path, (one,)) for path in paths)]
+    if not held:
+        return ()
+    what = "a repository" if len(held) == 1 else "repositories"
+    return (f"{', '.join(held)}: {what} within this one; what changed there was not looked into",)
 
 
 #: Excuses are judged after all rules have run, so that what is not needed is known.

@@ -36,7 +36,7 @@ def excuses_in(file: str, text: str) -> tuple[Excuse, ...]:
     if "opwalker:" not in text:
         return ()
     out = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         found = _EXCUSE.search(line)
         if found:
             rules = tuple(one.strip() for one in found[1].split(",") if one.strip())

@@ -79,7 +79,7 @@ def _changed(tree: Tree, changes: Changes) -> tuple[list[Routine], Changes]:
         inside = tree.routines_in(file)
         out += [one for one in inside if any(first <= one.end_line and one.line <= last for first, last in ranges)]
         if file in tree.compiled:
-            below, code, comment = _outside(tree.text(file).splitlines(), inside, ranges)
+            below, code, comment = _outside(tree.text(file).split("\n"), inside, ranges)
             out += below
             wide |= {file: ranges} if code else {}
             loose |= {file: ranges} if code or comment else {}

@@ -41,7 +41,7 @@ def _findings(
     ordered = sorted(drafts, key=lambda pair: (pair[1].file, pair[1].line, pair[0].id, pair[1].symbol, pair[1].message))
     for rule, draft in ordered:
         if draft.file not in lines:
-            lines[draft.file] = tree.text(draft.file).splitlines()
+            lines[draft.file] = tree.text(draft.file).split("\n")
         held = lines[draft.file]
         text = held[draft.line - 1] if 0 < draft.line <= len(held) else ""
         routine = tree.routine_around(draft.file, draft.line)

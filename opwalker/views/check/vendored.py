@@ -26,10 +26,15 @@ _LIBRARIES = frozenset(
 def vendored(paths: Iterable[str], own: Sequence[str], asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The folders of other projects' code, each with its files."""
     held = sorted(paths)
-    whole = {parts[at] for parts in map(_folders, held) for at in range(len(parts)) if _is_library(parts, at)}
+    above = {parent: _folders(parent) for parent in {path.rpartition("/")[0] for path in held}}
+    whole = {parts[at] for parts in above.values() for at in range(len(parts)) if _is_library(parts, at)}
+    foreign = {
+        parent: next((one for one in parts if one in whole or _FOLDER.match(one.rsplit("/", 1)[-1])), None)
+        for parent, parts in above.items()
+    }
     out: dict[str, list[str]] = {}
     for path in held:
-        folder = next((one for one in _folders(path) if one in whole or _FOLDER.match(one.rsplit("/", 1)[-1])), None)
+        folder = foreign[path.rpartition("/")[0]]
         if folder is None or any(_meets(path, one) for one in own) or any(_meets(one, folder) for one in asked):
             continue
         out.setdefault(folder, []).append(path)
@@ -47,9 +52,9 @@ def left_out(others: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return (f"other projects' code is not checked ({files}); name a folder as a path to check it",)
 
 
-def _folders(path: str) -> list[str]:
-    """The folders of a path, the outermost first, each as a path of its own."""
-    parts = path.split("/")[:-1]
+def _folders(parent: str) -> list[str]:
+    """A folder and those above it, the outermost first, each as a path of its own."""
+    parts = parent.split("/") if parent else []
     return ["/".join(parts[: number + 1]) for number in range(len(parts))]
 
 
