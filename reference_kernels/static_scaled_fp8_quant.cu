@@ -1,6 +1,6 @@
 // result = input / scale in fp8, with one scale for all, or one for each group of rows and columns.
 //
-// Each element is read once and written once. A thread has two vectors of 16 bytes under way at a time.
+// Each element is read once and written once.
 
 #include "common/fp8.cuh"
 #include "common/op.cuh"
@@ -8,6 +8,9 @@
 #include "common/vector.cuh"
 
 namespace opwalker_ref {
+
+// How many vectors of 16 bytes a thread has under way at a time.
+constexpr int kUnroll = 2;
 
 // Which scale an element has: that of its group of `rows` by `columns` elements. Strides are in elements of `scale`.
 struct ScaleGroups {
@@ -25,49 +28,51 @@ struct ScaleGroups {
   }
 };
 
-// A block takes kUnroll vectors for each of its threads out of one row; all loads are issued before the first is needed.
+// A block takes a row, or several that are short, and finds its place without a division. A thread loads all of its vectors
+// of a round before the first is needed.
 template <typename scalar_t, int kWidth, bool kOneScale>
 __global__ void __launch_bounds__(256) static_scaled_fp8_quant_kernel(
     fp8_t* __restrict__ result,          // [num_tokens, hidden_size]
     const scalar_t* __restrict__ input,  // [num_tokens, hidden_size]
     const float* __restrict__ scale,     // [1] or [num_tokens/group_m, hidden_size/group_n]
-    Rows result_rows, Rows input_rows, ScaleGroups groups, int64_t hidden_size, unsigned blocks_per_row) {
-  constexpr int kUnroll = 2;
-  const int64_t row = blockIdx.x / blocks_per_row;
+    Rows result_rows, Rows input_rows, ScaleGroups groups, int hidden_size) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  if (row >= input_rows.count) return;
   const scalar_t* from = input + input_rows.offset(row);
   fp8_t* to = result + result_rows.offset(row);
-  const int64_t part = blockIdx.x % blocks_per_row;
-  const int64_t first = (part * kUnroll * blockDim.x + threadIdx.x) * kWidth;
-  const int64_t step = static_cast<int64_t>(blockDim.x) * kWidth;
-
-  Vector<scalar_t, kWidth> x[kUnroll];
-#pragma unroll
-  for (int j = 0; j < kUnroll; ++j) {
-    if (first + j * step < hidden_size) x[j] = load<kWidth>(from + first + j * step);
-  }
   const float of_all = kOneScale ? 1.0f / *scale : 0.0f;
+  const int step = blockDim.x * kWidth;
+
+  for (int first = threadIdx.x * kWidth; first < hidden_size; first += kUnroll * step) {
+    Vector<scalar_t, kWidth> x[kUnroll];
 #pragma unroll
-  for (int j = 0; j < kUnroll; ++j) {
-    const int64_t at = first + j * step;
-    if (at >= hidden_size) return;
-    store<kWidth>(to + at, fp8_of<kWidth>([&](int i) {
-                    const float factor = kOneScale ? of_all : 1.0f / scale[groups.offset(row, at + i)];
-                    return to_float(x[j][i]) * factor;
-                  }));
+    for (int j = 0; j < kUnroll; ++j) {
+      if (first + j * step < hidden_size) x[j] = load<kWidth>(from + first + j * step);
+    }
+#pragma unroll
+    for (int j = 0; j < kUnroll; ++j) {
+      const int at = first + j * step;
+      if (at >= hidden_size) break;
+      store<kWidth>(to + at, fp8_of<kWidth>([&](int i) {
+                      const float factor = kOneScale ? of_all : 1.0f / scale[groups.offset(row, at + i)];
+                      return to_float(x[j][i]) * factor;
+                    }));
+    }
   }
 }
 
 template <typename scalar_t, int kWidth>
 void launch_static_scaled_fp8_quant(fp8_t* result, const scalar_t* input, const float* scale, const Rows& result_rows,
-                                    const Rows& input_rows, const ScaleGroups& groups, bool one_scale,
-                                    int64_t hidden_size, cudaStream_t stream) {
-  constexpr int64_t kThreads = 256;
-  const int64_t per_block = kThreads * 2 * kWidth;
-  const unsigned blocks_per_row = static_cast<unsigned>((hidden_size + per_block - 1) / per_block);
-  const unsigned blocks = static_cast<unsigned>(input_rows.count) * blocks_per_row;
+                                    const Rows& input_rows, const ScaleGroups& groups, bool one_scale, int hidden_size,
+                                    cudaStream_t stream) {
+  constexpr int kThreads = 256;
+  const int vectors = (hidden_size + kWidth - 1) / kWidth;
+  const unsigned along_row = std::clamp((vectors + kUnroll - 1) / kUnroll, 1, kThreads);
+  const dim3 block(along_row, kThreads / along_row);
+  const unsigned blocks = static_cast<unsigned>((input_rows.count + block.y - 1) / block.y);
   DISPATCH_BOOL(one_scale, kOneScale, [&] {
-    static_scaled_fp8_quant_kernel<scalar_t, kWidth, kOneScale><<<blocks, kThreads, 0, stream>>>(
-        result, input, scale, result_rows, input_rows, groups, hidden_size, blocks_per_row);
+    static_scaled_fp8_quant_kernel<scalar_t, kWidth, kOneScale>
+        <<<blocks, block, 0, stream>>>(result, input, scale, result_rows, input_rows, groups, hidden_size);
     check_launch("static_scaled_fp8_quant");
   });
 }
@@ -102,18 +107,15 @@ void static_scaled_fp8_quant(
   STD_TORCH_CHECK(result.numel() == input.numel() && result.size(-1) == input.size(-1),
                   "static_scaled_fp8_quant: result and input differ in shape");
   if (input.numel() == 0) return;
-  int64_t hidden_size = input.size(-1);
-  Rows result_rows = rows_of(result, "static_scaled_fp8_quant");
+  const int64_t hidden_size = input.size(-1);
+  STD_TORCH_CHECK(hidden_size < INT32_MAX / 4, "static_scaled_fp8_quant: rows are too long");
+  const Rows result_rows = rows_of(result, "static_scaled_fp8_quant");
   Rows input_rows = rows_of(input, "static_scaled_fp8_quant");
   const ScaleGroups groups = scale_groups(scale, group_shape, input_rows.count, hidden_size);
   const bool one_scale = scale.numel() == 1;
 #ifdef OPWALKER_WRONG_NO_STRIDE
   input_rows = {input_rows.count, {1, 1}, {hidden_size, 0, 0}};
 #endif
-  if (one_scale && result.is_contiguous() && input.is_contiguous()) {  // rows say nothing then: they are one
-    hidden_size = input.numel();
-    result_rows = input_rows = {1, {1, 1}, {0, 0, 0}};
-  }
 
   const DeviceGuard guard(input.get_device_index());
   const cudaStream_t stream = current_stream(input);
@@ -126,10 +128,10 @@ void static_scaled_fp8_quant(
                       result_rows.strides_divide_by(kWidth) && aligned<kWidth>(from) && aligned<kWidth>(to);
     if (wide) {
       launch_static_scaled_fp8_quant<scalar_t, kWidth>(to, from, scales, result_rows, input_rows, groups, one_scale,
-                                                       hidden_size, stream);
+                                                       static_cast<int>(hidden_size), stream);
     } else {
       launch_static_scaled_fp8_quant<scalar_t, 1>(to, from, scales, result_rows, input_rows, groups, one_scale,
-                                                  hidden_size, stream);
+                                                  static_cast<int>(hidden_size), stream);
     }
   });
 }

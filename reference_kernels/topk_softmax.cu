@@ -1,7 +1,7 @@
 // The topk experts of each token by softmax of its gating logits, the likeliest first; of equal ones the first.
 //
-// A warp takes a token and keeps its logits in registers. It goes through them once for each expert that it chooses, looking
-// for the best one behind the last: nothing needs to be marked as taken.
+// A warp takes a token and keeps the scores of its experts in registers, as numbers that are ordered like them: the device
+// has one instruction for the largest of a warp's whole numbers.
 
 #include "common/op.cuh"
 #include "common/reduce.cuh"
@@ -9,31 +9,13 @@
 
 namespace opwalker_ref {
 
-// An expert and what it is chosen by.
-struct Choice {
-  float score;
-  int expert;
-
-  __device__ bool before(const Choice& other) const {
-#ifndef OPWALKER_WRONG_LAST_OF_EQUALS
-    return score > other.score || (score == other.score && expert < other.expert);
-#else
-    return score > other.score || (score == other.score && expert > other.expert);
-#endif
-  }
-};
-
-__device__ inline Choice best_of_warp(Choice best) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    const Choice other{__shfl_xor_sync(0xffffffffu, best.score, distance),
-                       __shfl_xor_sync(0xffffffffu, best.expert, distance)};
-    if (other.before(best)) best = other;
-  }
-  return best;
+// A number in the order of scores, as equal ones are equal; 0 is below that of any score.
+__device__ inline unsigned rank_of(float score) {
+  const unsigned bits = __float_as_uint(score + 0.0f);  // the two zeros are one
+  return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
-// Each lane keeps the logits of kKept experts, 32 apart; those of more experts are read again each time.
+// Each lane keeps kKept experts, 32 apart.
 template <typename scalar_t, int kKept>
 __global__ void __launch_bounds__(128) topk_softmax_kernel(
     float* __restrict__ topk_weights,             // [num_tokens, topk]
@@ -43,60 +25,71 @@ __global__ void __launch_bounds__(128) topk_softmax_kernel(
     const float* __restrict__ bias,               // [num_experts]
     const unsigned char* __restrict__ is_padding,  // [num_tokens]
     int64_t num_tokens, int num_experts, int topk, bool renormalize) {
+  constexpr unsigned kAll = 0xffffffffu;
   constexpr int kLanes = 32;
   const int64_t token = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kLanes;
   const int lane = threadIdx.x % kLanes;
   if (token >= num_tokens) return;  // a whole warp
   const scalar_t* logits = gating_output + token * num_experts;
 
-  float kept[kKept];
+  float logit[kKept];
+  float highest = Max::kNeutral;
 #pragma unroll
   for (int j = 0; j < kKept; ++j) {
     const int expert = lane + j * kLanes;
-    kept[j] = expert < num_experts ? to_float(logits[expert]) : 0.0f;
+    logit[j] = expert < num_experts ? to_float(logits[expert]) : -INFINITY;
+    highest = fmaxf(highest, logit[j]);
   }
-  // Calls f(expert, logit) for each expert of this lane.
-  const auto each = [&](auto f) {
-#pragma unroll
-    for (int j = 0; j < kKept; ++j) {
-      if (lane + j * kLanes < num_experts) f(lane + j * kLanes, kept[j]);
-    }
-    for (int expert = lane + kKept * kLanes; expert < num_experts; expert += kLanes) f(expert, to_float(logits[expert]));
-  };
-
-  float highest = Max::kNeutral;
-  each([&](int, float logit) { highest = fmaxf(highest, logit); });
   highest = warp_reduce<Max>(highest);
   float sum = 0.0f;
-  each([&](int, float logit) { sum += expf(logit - highest); });
+#pragma unroll
+  for (int j = 0; j < kKept; ++j) sum += expf(logit[j] - highest);
   sum = warp_reduce<Sum>(sum);
-  const auto share = [&](float logit) { return expf(logit - highest) / sum; };
+  const auto share = [&](float one) { return expf(one - highest) / sum; };
+
+  unsigned rank[kKept];  // 0 where there is no expert, or it is chosen already
+#pragma unroll
+  for (int j = 0; j < kKept; ++j) {
+    const int expert = lane + j * kLanes;
+    // Without a bias logits stand in the order of their shares, and are exact.
+    const float score = bias != nullptr && expert < num_experts ? share(logit[j]) + bias[expert] : logit[j];
+    rank[j] = expert < num_experts ? rank_of(score) : 0;
+  }
 
   float chosen = 0.0f;
-  Choice mine{};  // number k is kept by lane k % 32 until the warp writes 32 of them at once
-  Choice last{-Max::kNeutral, -1};
+  int mine = 0;  // number k is kept by lane k % 32 until the warp writes 32 of them at once
   for (int k = 0; k < topk; ++k) {
-    Choice best{Max::kNeutral, num_experts};
-    each([&](int expert, float logit) {
-      // Without a bias logits stand in the order of their shares, and are exact.
-      const Choice one{bias != nullptr ? share(logit) + bias[expert] : logit, expert};
-      if (last.before(one) && one.before(best)) best = one;
-    });
-    last = best_of_warp(best);
-    if (lane == k % kLanes) mine = last;
+    unsigned best = 0;
+    int expert = num_experts;
+#pragma unroll
+    for (int j = 0; j < kKept; ++j) {
+      if (rank[j] > best) {
+        best = rank[j];
+        expert = lane + j * kLanes;
+      }
+    }
+    const unsigned best_of_all = __reduce_max_sync(kAll, best);
+#ifndef OPWALKER_WRONG_LAST_OF_EQUALS
+    expert = __reduce_min_sync(kAll, best == best_of_all ? expert : num_experts);
+#else
+    expert = __reduce_max_sync(kAll, best == best_of_all ? expert : -1);
+#endif
+#pragma unroll
+    for (int j = 0; j < kKept; ++j) rank[j] = expert == lane + j * kLanes ? 0 : rank[j];
+    if (lane == k % kLanes) mine = expert;
     if (k % kLanes < kLanes - 1 && k < topk - 1) continue;
 
     const bool writes = lane <= k % kLanes;
-    float weight = writes ? share(to_float(logits[mine.expert])) : 0.0f;
+    float weight = writes ? share(to_float(logits[mine])) : 0.0f;
 #ifdef OPWALKER_WRONG_BIASED_WEIGHTS
-    if (writes && bias != nullptr) weight = mine.score;
+    if (writes && bias != nullptr) weight += bias[mine];
 #endif
     chosen += warp_reduce<Sum>(weight);
     if (writes) {
       const int place = k / kLanes * kLanes + lane;
       const int64_t at = token * topk + place;
       topk_weights[at] = weight;
-      topk_indices[at] = is_padding != nullptr && is_padding[token] ? -1 : mine.expert;
+      topk_indices[at] = is_padding != nullptr && is_padding[token] ? -1 : mine;
       token_expert_indices[at] = static_cast<int>(place * num_tokens + token);
     }
   }
@@ -125,6 +118,7 @@ void topk_softmax(Tensor& topk_weights,                     // [num_tokens, topk
                     "topk_softmax: outputs must be [num_tokens, topk], contiguous");
   }
   STD_TORCH_CHECK(topk <= num_experts, "topk_softmax: there are fewer experts than topk");
+  STD_TORCH_CHECK(num_experts <= 1024, "topk_softmax: wants at most 1024 experts");
   STD_TORCH_CHECK(!bias.has_value() || (bias->scalar_type() == ScalarType::Float && bias->numel() == num_experts),
                   "topk_softmax: bias must be float32 [num_experts]");
   STD_TORCH_CHECK(!is_padding.has_value() || is_padding->scalar_type() == ScalarType::Bool,
@@ -147,8 +141,10 @@ void topk_softmax(Tensor& topk_weights,                     // [num_tokens, topk
     };
     if (num_experts <= 4 * 32) {
       launch(std::integral_constant<int, 4>{});
-    } else {
+    } else if (num_experts <= 8 * 32) {
       launch(std::integral_constant<int, 8>{});
+    } else {
+      launch(std::integral_constant<int, 32>{});
     }
   });
 }

@@ -23,7 +23,7 @@ CASES = (
     case("64 experts", tokens=7, experts=64, topk=6),
     case("256 experts, renormalised", tokens=5, experts=256, topk=8, renormalize=True),
     case("fewer experts than lanes", tokens=9, experts=5, topk=2, renormalize=True),
-    case("more experts than are kept, more chosen than lanes", tokens=3, experts=301, topk=37, renormalize=True),
+    case("more experts than most have, more chosen than lanes", tokens=3, experts=301, topk=37, renormalize=True),
     case("all experts", tokens=3, experts=8, topk=8),
     case("many equal logits", tokens=11, experts=64, topk=6, levels=4),
     case("a bias that chooses and does not weigh", tokens=9, experts=64, topk=4, biased=True, renormalize=True),

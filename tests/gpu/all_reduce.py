@@ -138,8 +138,8 @@ def compare(reduced: Any, rank: int, ranks: int, rounds: int) -> Any:
     wrong = torch.zeros((), dtype=torch.int64, device="cuda")
     for number in range(rounds):
         count, dtype = same.choice(SIZES), same.choice((torch.bfloat16, torch.float32, torch.float16))
-        # Multiples of 1/8 below 64: float32 holds every sum of them, whatever the order.
-        of_rank = [(place[:count] * 7919 + number * 104729 + other * 15485863) % 1024 - 512 for other in range(ranks)]
+        # Multiples of 1/8 up to 16, which bfloat16 holds; and float32 every sum of them, whatever the order.
+        of_rank = [(place[:count] * 7919 + number * 104729 + other * 15485863) % 257 - 128 for other in range(ranks)]
         inp = (of_rank[rank] / 8).to(dtype)
         if mine.random() < 0.2:
             torch.cuda._sleep(mine.randrange(400_000))

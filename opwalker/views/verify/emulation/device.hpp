@@ -76,6 +76,31 @@ unsigned __match_any_sync(unsigned mask, T value) {
     return result;
   });
 }
+namespace cuda_on_cpu {
+
+template <typename T, typename Better>
+T best_of_lanes(unsigned mask, T value, Better better) {
+  const auto bits = static_cast<uint64_t>(static_cast<int64_t>(value));
+  const uint64_t best = block.exchange(mask, bits, [&](const uint64_t* slots, unsigned lanes) {
+    uint64_t found = slots[__builtin_ctz(lanes)];
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      if (lanes >> lane & 1 && better(static_cast<T>(slots[lane]), static_cast<T>(found))) found = slots[lane];
+    }
+    return found;
+  });
+  return static_cast<T>(best);
+}
+
+}  // namespace cuda_on_cpu
+
+template <typename T>
+T __reduce_max_sync(unsigned mask, T value) {
+  return cuda_on_cpu::best_of_lanes(mask, value, [](T a, T b) { return a > b; });
+}
+template <typename T>
+T __reduce_min_sync(unsigned mask, T value) {
+  return cuda_on_cpu::best_of_lanes(mask, value, [](T a, T b) { return a < b; });
+}
 inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
 inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, !vote) == 0; }
 
