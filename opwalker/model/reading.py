@@ -13,8 +13,9 @@ class SyncPoint(Struct, frozen=True):
     ``text`` is what stands there (an instruction, a call), ``means`` the same in words; ``order`` and ``scope`` its
     memory order and who sees it. ``function`` holds it, ``kernels`` reach it. ``flag`` is the address that it touches,
     ``member`` the structure's member that this is in, ``value`` what is stored; ``spins`` says that a loop waits here.
-    ``under`` are compile-time branches around it, ``condition`` its preprocessor condition. Where a function of the
-    tree holds the instruction (``through``), ``at`` is where it stands and ``line`` where that function is called.
+    ``under`` are compile-time branches around it, ``threads`` those that only some threads or blocks take,
+    ``condition`` its preprocessor condition. Where a function of the tree holds the instruction (``through``), ``at``
+    is where it stands and ``line`` where that function is called.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class SyncPoint(Struct, frozen=True):
     through: str | None = None
     at: Span | None = None
     kernels: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
 
 
 class PatternRef(Struct, frozen=True):

@@ -27,6 +27,7 @@ from opwalker.views.way import Way
 _DEEP = 6
 #: Ways into a function that are told apart.
 _WAYS = 3
+_STRING = Regex(r'"(?:[^"\\]|\\.)*"')
 _MENTIONED = Regex(r"(?<![\w.])&?([A-Za-z_]\w*)\b(?!\s*[(<])")
 _LONG = 200
 _DEFINITION = " is the one that is called"
@@ -170,7 +171,8 @@ def _uses(body: Body, names: set[str]) -> Iterator[tuple[str, int | None]]:
     for call in calls:
         if call.simple in names:
             yield call.simple, call.start
-    text = body.expanded.full
+    # What a message says is no use.
+    text = _STRING.sub(lambda one: " " * len(one.group()), body.expanded.full)
     for found in _MENTIONED.finditer(text):
         name = found[1]
         if name not in names or text[found.end() :].lstrip().startswith("::"):

@@ -39,6 +39,8 @@ _EXTENTS = ("gridDim", "blockDim")
 #: A number that is passed is shown up to so many characters.
 
 _LONG = 130
+#: How far one name that is kept leads to others.
+_STEPS = 3
 _CONSTANTS = frozenset(("true", "false", "nullptr", "NULL"))
 
 
@@ -180,7 +182,9 @@ def _is_plain(expr: Expr, found: Found) -> bool:
 def _told(expr: Expr, found: Found, known: Collection[str]) -> str | None:
     """A number that is passed, in the host function's terms, where it can be shown in short; ``known`` are the names of
     its parameters: any other name may mean something else in another launcher."""
-    whole = changed(expr, lambda node: _kept(node, found))
+    whole = expr
+    for _ in range(_STEPS):
+        whole = changed(whole, lambda node: _kept(node, found))
     nodes = list(walk(whole))
     called = {id(one.parts[0]) for one in nodes if one.kind == "call"}
     names = {one.text for one in nodes if one.kind == "name" and id(one) not in called} - _CONSTANTS

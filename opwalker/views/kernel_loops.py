@@ -17,7 +17,7 @@ from opwalker.model.access import Loop
 from opwalker.model.body import CallFact, LocalFact
 from opwalker.model.kernel import WorkFact
 from opwalker.notation.cpp_expression import parse_expression, print_expression, terms
-from opwalker.notation.polynomial import Poly, poly, symbol
+from opwalker.notation.polynomial import Poly, of_atom, poly, symbol
 from opwalker.views.kernel_conditions import Conditions, joined
 from opwalker.views.kernel_values import KernelValues
 
@@ -98,6 +98,8 @@ class LoopReader:
                 behind = self._written(reader, local) or behind
             elif behind is None and first is None and not _plain(begin):
                 behind = body.written(local.value).strip(" ={}")  # it is said as each thread begins
+        elif words.startswith("the threads of all blocks"):
+            behind = self._written_first(reader, local, begin)
         stop, others = self._goals(reader, loop, local.name)
         over = f" from {behind}" if behind else ""
         over += f" {'to' if behind else 'over'} {stop}" if stop else ""
@@ -118,6 +120,20 @@ class LoopReader:
         texts = [print_expression(part) for part in parts]
         rest = [text for text in texts if not re.fullmatch(r"threadIdx\.[xyz]", text)]
         return rest[0] if len(texts) == 2 and len(rest) == 1 else None
+
+    @staticmethod
+    def _written_first(reader: ValueReader, local: LocalFact, begin: Poly) -> str | None:
+        """Where a loop over the threads of all blocks begins, where that is not at 0: by its own name if it has one."""
+        first = _first(begin)
+        if first is None:
+            return None
+        expr = parse_expression(reader.body.text(local.value).strip(" ={}()"))
+        names = [one.text for one in expr.parts if one.kind == "name"] if expr.text == "+" else []
+        for name in names:
+            found = reader.name(name, local.start)
+            if isinstance(found, Number) and bare(shown(found.poly)) == first:
+                return name
+        return first
 
     @staticmethod
     def _bound(
@@ -291,6 +307,23 @@ def _apart(begin: Poly, behind: bool) -> str | None:
         if rest and (blocks or not indexes_of(rest)) and all(factor > 0 for factor in rest.terms.values()):
             return bare(shown(rest))
     return None
+
+
+def _first(begin: Poly) -> str | None:
+    """``n`` where a loop begins at ``blockIdx.x * blockDim.x + threadIdx.x + n``."""
+    rest: dict = {}
+    threads = blocks = 0
+    for monomial, factor in begin.terms.items():
+        names = [name for atom, _ in monomial for name in indexes_of(of_atom(atom))]
+        if any(name.startswith("blockIdx") for name in names):
+            blocks += 1
+        elif names:
+            threads += 1
+        else:
+            rest[monomial] = factor
+    if (threads, blocks) != (1, 1) or not rest or any(factor < 0 for factor in rest.values()):
+        return None
+    return bare(shown(Poly(rest)))
 
 
 def _is_block_size(step: Poly) -> bool:

@@ -20,7 +20,7 @@ from opwalker.views.device_functions import Reading
 from opwalker.views.flag_structs import Flags
 from opwalker.views.ops import shown_condition
 from opwalker.views.sync_data import Touched, shared_names, touched
-from opwalker.views.sync_events import Event, events_of, opened, root_of
+from opwalker.views.sync_events import Event, asked_of_threads, events_of, opened, root_of
 
 #: Kinds at which what stands before and behind is told apart, by what they order.
 _BARRIERS = frozenset(("barrier", "warp_barrier", "grid_barrier", "cluster_barrier", "cluster_wait", "flag_barrier"))
@@ -98,6 +98,7 @@ class SyncReader:
         return SyncPoint(
             event.kind, event.text, protects, body.path, event.line, event.means, event.order, event.scope, name, flag,
             member, value, event.spins, event.under, shown_condition(event.condition), event.through, at,
+            threads=tuple(asked_of_threads(body, event.start)),
         )  # fmt: skip
 
     # -- what is protected ------------------------------------------------------------------------------------------

@@ -44,6 +44,9 @@ _EVENT_CALLS = {
 _NAMED_BARRIER = Regex(r"(?:\w+::)*(?:NamedBarrier|ClusterBarrier|ClusterTransactionBarrier)::(\w+)\Z")
 _WRAPPED = Regex(r"cluster_(?:sync|arrive\w*|wait)\Z|cp_async_(?:wait\w*|fence|commit\w*)\Z")
 
+_WORD = Regex(r"(?<![\w.])[A-Za-z_]\w*(?!\s*\()")
+#: What tells threads, or blocks, apart.
+_INDEX = Regex(r"\b(?:threadIdx|blockIdx)\b")
 #: Kinds of event that a loop can wait with.
 WAITS = Regex(r"load|atomic|wait|query")
 
@@ -303,12 +306,18 @@ def under_of(body: Body, at: int) -> tuple[str, ...]:
 
 
 def asked_of_threads(body: Body, at: int) -> Iterator[str]:
-    """The branches around a place that only some threads or blocks take: ``if (threadIdx.x < 32)``."""
+    """The branches around a place that only some threads or blocks take, outermost first: ``threadIdx.x < 32``."""
     for block in body.facts.blocks:
-        if block.kind == "if" and block.condition is not None and block.start <= at < block.end:
+        if block.kind in ("if", "else") and block.condition is not None and block.start <= at < block.end:
             text = body.written(block.condition)
-            if "threadIdx" in text or "blockIdx" in text:
+            names = _WORD.findall(text)
+            values = (body.text(one.value) for name in names for one in body.locals.get(name, ()) if one.value)
+            if not any(_INDEX.search(one) for one in (text, *values)):
+                continue
+            if block.kind == "if":
                 yield text
+            elif (expr := parse_expression(body.text(block.condition))).kind != "raw":
+                yield print_expression(negated(expr))
 
 
 def root_of(expression: str) -> str | None:

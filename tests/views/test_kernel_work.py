@@ -53,7 +53,7 @@ SAID = [
     ("for (int j = threadIdx.x % 32; j < n; j += 32) out[j] = 0;", ["the lanes of a warp stride over n (j)"]),
     ("for (int j = 0; j < n; j++) out[j] = 0;", []),
     (("int at = blockIdx.x * blockDim.x + threadIdx.x; int all = gridDim.x * blockDim.x;\n"
-     "for (int i = 3 + at; i < n; i += all) out[i] = 0;"), ["the threads of all blocks stride over n (i)"]),
+     "for (int i = 3 + at; i < n; i += all) out[i] = 0;"), ["the threads of all blocks stride from 3 to n (i)"]),
     ("int tid = threadIdx.x; for (int i = tid; i < n; i += blockDim.x) out[i] = 0;",
      ["the threads of a block stride over n (i)"]),
     ("for (int i = marks[threadIdx.x]; i < n; i += block_size) out[i] = 0;", []),
@@ -460,6 +460,20 @@ def test_what_the_host_function_makes_is_passed_by_its_name() -> None:
     assert (place.holder, place.returned) == ("made", "folded")
     told = section(note_of(walk, "cuda"), "ownership")
     assert "Allocates `torch::empty({rows}, in.options())`, as `made`, which `folded` returns." in told
+
+
+@pytest.mark.parametrize(
+    ("begin", "says"),
+    [
+        ("first + at", "the threads of all blocks stride from first to n (i)"),
+        ("at", "the threads of all blocks stride over n (i)"),
+        ("n * 3 + at", "the threads of all blocks stride from 3 * n to n (i)"),
+    ],
+)
+def test_a_loop_of_all_threads_says_where_it_begins(begin: str, says: str) -> None:
+    body = "int first = n / 2; int at = blockIdx.x * blockDim.x + threadIdx.x;"
+    body += f" for (int i = {begin}; i < n; i += gridDim.x * blockDim.x) out[i] = 0;"
+    assert says in words("float* out, int n", body)
 
 
 OVERLOADS = """struct Pair { float a; float b; };

@@ -248,6 +248,21 @@ def test_what_a_specialisation_demands_counts_where_it_is_the_one_that_is_called
     assert (found.line, found.under) == (8, ("the definition of run at :8 is the one that is called",))
 
 
+MENTIONED = """__global__ void k(float* a) {}
+void gather(int n) { TORCH_CHECK(n > 2); k<<<n, 32>>>(0); }
+void f(int64_t kind) {
+  if (kind == 0) { gather(1); } else if (kind == 1) { gather(2); } else { throw Error("no gather of this kind"); }
+}
+TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
+"""
+
+
+def test_a_function_is_not_entered_by_a_message_that_names_it() -> None:
+    (found,) = implementation(MENTIONED, "ns::f").helpers
+    # Every kind that does not raise leads to it: nothing is asked of that.
+    assert (found.name, found.under) == ("gather", ())
+
+
 COPIED = """#define BY_TYPE(X, ...) if (X.scalar_type() == at::kFloat) { using T = float; __VA_ARGS__(); } \\
   else if (X.scalar_type() == at::kHalf) { using T = at::Half; __VA_ARGS__(); } else { TORCH_CHECK(false, "no type"); }
 template <typename T> __global__ void k(T* a, int n) {}

@@ -6,6 +6,8 @@ from opwalker.model.walk import SyncPoint, Walk
 from opwalker.views.entries import EntryView
 from tests.trees import tree
 from tests.views.miniatures import SOURCE, line_of, walk_of
+from tests.views.notes_text import section
+from tests.views.test_notes import note_of
 
 FLAGS = """#include <torch/library.h>
 #define INLINE __device__ __forceinline__
@@ -100,6 +102,21 @@ def test_a_flag_store_is_named_where_the_flag_is() -> None:
     assert (point.under, point.condition) == (("!last",), "__CUDA_ARCH__ >= 700")
     assert kinds["volatile_store"].condition == "!(__CUDA_ARCH__ >= 700)"
     assert point.kernels == ("mini::gather_kernel",)
+
+
+def test_which_threads_reach_a_point_is_said() -> None:
+    body = """  const int lane = threadIdx.x % 32;
+  if (lane == 0) { if (n > 3) { __threadfence(); } } else { __syncwarp(); }
+  __syncthreads();"""
+    text = f"__global__ void k(int* p, int n) {{\n{body}\n}}\n"
+    walk = EntryView(tree({"k.cu": text}), SOURCE).walk("k")
+    assert {point.text: point.threads for point in walk.synchronisation} == {
+        "__threadfence()": ("lane == 0",),
+        "__syncwarp()": ("lane != 0",),
+        "__syncthreads()": (),
+    }
+    note = note_of(walk, "cuda")
+    assert "  Done where `lane == 0`." in section(note, "synchronisation")
 
 
 def test_a_wait_for_a_flag_spins() -> None:

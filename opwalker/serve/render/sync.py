@@ -42,6 +42,8 @@ def _point(point: SyncPoint) -> list[Row]:
     details: list[tuple[str, Spans]] = []
     if branch or point.condition:
         details.append(("under", listed([*branch, *under(point.condition)])))
+    if point.threads:
+        details.append(("where", ((" and ".join(point.threads), ""),)))
     if point.through and point.at:
         details.append(("through", ((point.through, "name"), ("  ", ""), at(point.at))))
     if point.flag:

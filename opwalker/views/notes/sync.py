@@ -42,6 +42,8 @@ def _point(point: SyncPoint) -> Statement:
         below.append(statement(f"It {verb or 'stores'} ", *stored, "."))
     if point.spins:
         below.append(statement("A loop waits here."))
+    if point.threads:
+        below.append(statement("Done where ", codes(point.threads), "."))
     if point.under:
         below.append(statement("Only compiled where ", codes(point.under), " holds."))
     if point.condition:
