@@ -98,8 +98,16 @@ class Found:
             return
         sure = held if held.certainty == "matched" else site
         copies = tuple(at for at in dict.fromkeys((*held.copies, site.at)) if at != sure.at)
-        if sure is not held or copies != held.copies:
-            self._launches[key] = replace(sure, copies=copies)
+        given = _both(held.template_arguments, site.template_arguments, sure.spelt)
+        if sure is not held or copies != held.copies or given != held.template_arguments:
+            self._launches[key] = replace(sure, copies=copies, template_arguments=given)
+
+
+def _both(one: tuple[str, ...], other: tuple[str, ...], spelt: tuple[str, ...]) -> tuple[str, ...]:
+    """The template arguments of two copies of one text: those that differ as the macro spells them."""
+    if one == other or not len(one) == len(other) == len(spelt):
+        return one
+    return tuple(a if a == b else text for a, b, text in zip(one, other, spelt, strict=True))
 
 
 def _not_whole(kernels: tuple[KernelRef, ...], why: str) -> tuple[KernelRef, ...]:

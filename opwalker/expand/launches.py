@@ -181,7 +181,7 @@ class LaunchReader:
         if chain:
             style = f"macro:{style}"
         distinct = {(k.path, k.function.offset) for k in found}
-        arguments = self._written_arguments(body, anchor) or found[0].template_arguments
+        spelt = self._written_arguments(body, anchor)
         return LaunchSite(
             found,
             expression,
@@ -192,11 +192,12 @@ class LaunchReader:
             "matched" if len(distinct) == 1 and all(k.certain for k in found) else "possible",
             use,
             tuple(e.name for e in chain),
-            arguments,
+            _given(body, anchor, spelt) or found[0].template_arguments,
             _under(body, block),
             extents,
             anchor,
             passed or (),
+            spelt=spelt,
         )
 
     @staticmethod
@@ -214,6 +215,23 @@ class LaunchReader:
         return tuple(
             " ".join(code[a:b].replace("\\\n", " ").split()) for a, b in split_commas(code, name.end() + 1, close - 1)
         )
+
+
+def _given(body: Body, anchor: int, spelt: tuple[str, ...]) -> tuple[str, ...]:
+    """Template arguments that stand in a macro's body, with what its uses give for its parameters."""
+    path, position, number = body.expanded.origin(anchor)
+    out = list(spelt)
+    for entry in reversed(body.expanded.chain(number)):
+        event = entry.definition.event
+        inside = event.body_offset <= position < event.body_offset + len(event.body or "")
+        if entry.definition.path != path or not inside:
+            break
+        given = dict(zip(event.parameters or (), entry.arguments or (), strict=False))
+        out = [t if "#" in t else re.sub(r"\b[A-Za-z_]\w*\b", lambda m, by=given: by.get(m[0], m[0]), t) for t in out]
+        # The use itself may stand in the body of another macro, with that one's parameters.
+        parent = body.expanded.expansions[entry.parent - 1] if entry.parent else None
+        path, position = (parent.definition.path if parent else path), entry.use_pos
+    return tuple(" ".join(text.split()) for text in out)
 
 
 def _under(body: Body, number: int) -> tuple[tuple[str, int], ...]:

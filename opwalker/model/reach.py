@@ -82,7 +82,8 @@ class LaunchSite(Struct, frozen=True):
     it, None when there is none. ``expression`` is the kernel as written; ``kernels`` what it can mean. ``extents`` are
     where grid, block and shared memory stand in the expanded body that launches, each with its components, ``passed``
     the kernel's arguments; ``at`` is the offset of the kernel's name there, ``copies`` are those of other copies of the
-    text that a macro's branches make."""
+    text that a macro's branches make. ``template_arguments`` are those of the kernel, ``spelt`` with the parameters of
+    the macro whose body they stand in."""
 
     kernels: tuple[KernelRef, ...]
     expression: str
@@ -102,6 +103,7 @@ class LaunchSite(Struct, frozen=True):
     at: int = 0
     passed: tuple[Span2, ...] = ()
     copies: tuple[int, ...] = ()
+    spelt: tuple[str, ...] = ()
 
 
 class Reach(Struct, frozen=True):

@@ -211,7 +211,9 @@ def test_a_launch_in_a_macro_within_a_macro() -> None:
     head = "#define INNER(T) kt<T, 4><<<1, 2>>>(a, n)\n#define OUTER(T) \\\n  if (n) { INNER(T); }\n"
     site = only(reach("OUTER(float);", KERNELS + head))
     assert (site.macros, site.used_at, site.place) == (("OUTER", "INNER"), ("a.cu", 3), ("kernels.h", 4))
-    assert site.template_arguments == ("T", "4")
+    # What the uses give stands for the parameters of both.
+    assert site.template_arguments == ("float", "4")
+    assert site.spelt == ("T", "4")
     assert [k.template_arguments for k in site.kernels] == [("float", "4")]
 
 
@@ -234,6 +236,8 @@ def test_case_macros_that_each_function_defines_again() -> None:
     text = "#define CASE(r) kt<int, r><<<1, 2>>>(a, n); break\nSWITCH(CASE);\n#undef CASE"
     site = only(reach(text, head))
     assert [k.template_arguments for k in site.kernels] == [("int", "2"), ("int", "4")]
+    # Where its uses differ, the macro's parameter stands for both.
+    assert site.template_arguments == ("int", "r")
     assert (site.place, site.used_at) == (("a.cu", 3), ("a.cu", 4))
 
 
