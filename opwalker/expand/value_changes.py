@@ -13,7 +13,8 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.values import Number, Pointer, Several, Unread, Value, combined, moved
 from opwalker.model.access import Change, Loop
 from opwalker.model.body import LocalFact
-from opwalker.notation.polynomial import poly
+from opwalker.notation.cpp_expression import negated, parse_expression, print_expression
+from opwalker.notation.polynomial import Poly, poly
 
 if TYPE_CHECKING:
     from opwalker.expand.value_reader import ValueReader
@@ -106,9 +107,11 @@ class Changes:
         for loop in self._loops:
             if loop.start <= at < loop.end and any(loop.start <= c.start < loop.end for c in changes):
                 return None
-        before = [c for c in changes if _made_before(c, at)]
+        before = [c for c in changes if _made_before(c, at) and not self._apart(c.start, at)]
+        # What is certainly set anew does not depend on what was before.
+        anew = [n for n, c in enumerate(before) if c.operator == "=" and self._certain(c, at)]
         value = start
-        for change in before:
+        for change in before[anew[-1] if anew else 0 :]:
             if not self._certain(change, at):
                 return None
             made = self._made(reader, change, value)
@@ -135,8 +138,35 @@ class Changes:
             return Unread(f"the pointer `{local.name}` is set in several ways")
         return Several(tuple(options))
 
+    def set_by_branches(self, reader: ValueReader, local: LocalFact, at: int) -> tuple[tuple[str, Poly], ...]:
+        """The numbers that branches give a variable without a value of its own, each with its branch; nothing where
+        that is not all that happens to it."""
+        changes = self._of(local.name, local)
+        if local.value is not None or not 1 < len(changes) <= _MAX_OPTIONS:
+            return ()
+        out: dict[str, Poly] = {}
+        for change in changes:
+            plain = change.operator == "=" and change.value is not None and _made_before(change, at)
+            if not plain or self._looped(change, at):
+                return ()
+            made, under = reader.span(change.value), self._branch(change, at)
+            if not isinstance(made, Number) or not under or under in out:
+                return ()
+            out[under] = made.poly
+        return tuple((_positive(under), value) for under, value in out.items())
+
     def _looped(self, change: Change, at: int) -> bool:
         return any(one.start <= change.start < one.end and not one.start <= at < one.end for one in self._loops)
+
+    def _apart(self, one: int, other: int) -> bool:
+        """Whether two offsets stand in the two branches of one ``if``."""
+        blocks = [b for b in self._body.facts.blocks if b.condition and b.kind.startswith(("if", "else"))]
+        sides = [[b for b in blocks if b.start <= at < b.end] for at in (one, other)]
+        return any(
+            a.condition == b.condition and a.parent == b.parent and a.kind[:2] != b.kind[:2]
+            for a in sides[0]
+            for b in sides[1]
+        )
 
     def _branch(self, change: Change, at: int) -> str:
         """The condition of the innermost branch that a change stands in and an offset does not."""
@@ -172,6 +202,13 @@ class Changes:
         if isinstance(value, Number) and isinstance(other, Number):
             return combined(operator, value.poly, other.poly)
         return moved(operator, value, other)
+
+
+def _positive(condition: str) -> str:
+    """A condition as code, that of an ``else`` (``!(a == b)``) without the sign."""
+    opposite = condition.startswith("!(") and condition.endswith(")")
+    expr = parse_expression(condition[2:-1] if opposite else condition)
+    return print_expression(negated(expr) if opposite else expr)
 
 
 def _made_before(change: Change, at: int) -> bool:

@@ -27,6 +27,7 @@ _CAST_TYPE = Regex(r"\w+\s*<(.*)>\Z|\((.*)\)\Z", re.DOTALL)
 _TEMPLATE = Regex(r"([\w:~\s]+?)\s*<(.*)>\Z", re.DOTALL)
 _FOLDED = {"min": "min", "max": "max", "fmin": "min", "fmax": "max"}
 _NO_VALUE = frozenset(("using", "namespace", "using namespace"))
+_TRUTH = {"true": 1, "false": 0}
 _MAX_DEPTH = 40
 
 #: ``called(callee, template arguments, arguments, reader)`` gives the value of a function of the tree, None if unknown.
@@ -107,10 +108,8 @@ class ValueReader:
 
     def name(self, text: str, at: int) -> Value:
         """What a name means at an offset."""
-        if text in ("true", "false"):
-            return Number(poly(int(text == "true")))
-        if text in ("warpSize", "WARP_SIZE"):
-            return Number(symbol(text))
+        if text in _TRUTH:
+            return Number(poly(_TRUTH[text]))
         locals_ = [f for f in self.body.locals_at(text, at) if f.type not in _NO_VALUE and f.start <= at]
         for held in self.body.enclosing_lambdas(at):
             if locals_ and held.start <= locals_[-1].start:
@@ -127,7 +126,7 @@ class ValueReader:
             return self._local(locals_[-1], at)
         if text in self.bound:
             return self._set(text, self.bound[text], at)
-        return self._constant(text)
+        return Number(symbol(text)) if text in ("warpSize", "WARP_SIZE") else self._constant(text)
 
     def _constant(self, name: str) -> Value:
         """A name from outside the function; a constant's value is remembered beside its name."""
@@ -175,6 +174,9 @@ class ValueReader:
         atom = self.world.atom(name, (self._scope, start, self.changes.key(name, local, at)))
         self.world.moving.add(atom)
         self.world.unsteady.add(atom)
+        if local is not None and atom not in self.world.choices:
+            self.world.choices[atom] = ()
+            self.world.choices[atom] = self.changes.set_by_branches(self, local, at)
         return Number(of_atom(atom))
 
     def _initial(self, local: LocalFact) -> Value:

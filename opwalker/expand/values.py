@@ -71,6 +71,8 @@ class World:
         self.moving: set[Atom] = set()
         #: Symbols that are set in more than one place: what they hold is not known.
         self.unsteady: set[Atom] = set()
+        #: Symbols that branches set, each once: ``(condition, value)``.
+        self.choices: dict[Atom, tuple[tuple[str, Poly], ...]] = {}
         #: Names from outside a function, with the numbers that they are constants of.
         self.constants: dict[Atom, int | None] = {}
         #: Extents of the grid that the launch shows, by name (``gridDim.x``), and names that the kernel has for others.

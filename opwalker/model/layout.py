@@ -18,6 +18,15 @@ class Coordinate(Struct, frozen=True):
     passed: bool = False
 
 
+class IndexName(Struct, frozen=True):
+    """A name in an index and what it holds: ``value``, or where branches set it, one of ``cases`` (``(condition,
+    value)``)."""
+
+    name: str
+    value: str | None = None
+    cases: tuple[tuple[str, str], ...] = ()
+
+
 class LayoutFact(Struct, frozen=True):
     """One way in which a kernel addresses a documented tensor.
 
@@ -27,7 +36,7 @@ class LayoutFact(Struct, frozen=True):
     for granted, ``requires`` what the caller has to hold to. ``access`` is ``read``, ``write`` or ``read, write``;
     ``through`` names the device function that the access stands in, if not the kernel itself; ``under`` is what has to
     hold: the branch that chooses the address, those around the access and the returns before it. ``also_at`` are more
-    lines of the same access.
+    lines of the same access. ``names`` are the names in the index that stand for something shown.
     """
 
     tensor: str
@@ -47,3 +56,4 @@ class LayoutFact(Struct, frozen=True):
     documented_at: Span | None = None
     under: str | None = None
     also_at: tuple[int, ...] = ()
+    names: tuple[IndexName, ...] = ()

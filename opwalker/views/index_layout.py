@@ -24,6 +24,7 @@ from opwalker.model.layout import Coordinate, LayoutFact
 from opwalker.notation.cpp_expression import Expr, parse_expression
 from opwalker.notation.polynomial import Atom, Poly, poly, symbol
 from opwalker.views.index_compare import Comparison, Dim, Taken, compare
+from opwalker.views.index_names import names_of
 from opwalker.views.kernel_conditions import Conditions, either, joined
 from opwalker.views.kernel_values import KernelValues
 
@@ -208,6 +209,7 @@ class LayoutReader:
             "through": " → ".join(dict.fromkeys(found.through)) or None,
             "documented_at": documented.at,
             "under": found.under,
+            "names": names_of(self._world, offset),
         }
         hidden = next((a.name[1:] for a in offset.all_atoms() if a.name.startswith("\0")), None)
         if hidden is not None:

@@ -79,7 +79,7 @@ def test_changed_lines(repository: Path, text: str, lines: tuple | None) -> None
 def test_files_come_go_and_move(repository: Path) -> None:
     (repository / "top.cu").unlink()
     _git(repository, "mv", "csrc/a.cu", "csrc/moved.cu")
-    _put(repository, {"new.cu": SIX, "csrc/new folder/ö\t\"x\".cu": SIX})
+    _put(repository, {"new.cu": SIX, 'csrc/new folder/ö\t"x".cu': SIX})
     _put(repository, {".gitignore": "left_out/\n", "left_out/z.cu": SIX})
     _git(repository, "add", "csrc")
     found = changed(repository).lines

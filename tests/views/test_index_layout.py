@@ -481,3 +481,43 @@ def test_what_is_said_under_fewer_conditions_is_said_once() -> None:
     body = "if (more) o[threadIdx.x] = 0; o[threadIdx.x] = 0; if (more) o[0] = 0; else o[1] = 0;"
     facts = layouts("int* o /* [cols] */, int cols, bool more", body)
     assert [(fact.computed, fact.under) for fact in facts] == [("threadIdx.x", None), ("0", "more"), ("1", "!more")]
+
+
+def held(fact: LayoutFact) -> dict[str, str | tuple]:
+    return {one.name: one.value or one.cases for one in fact.names}
+
+
+def test_names_of_an_index_are_told_with_what_they_hold() -> None:
+    body = """for (int i = threadIdx.x; i < heads * half; i += blockDim.x) {
+      const int head = i / half;
+      const int at = i % half;
+      int first, second;
+      if (WIDTH == 2) { first = at; second = half + at; } else { first = 2 * at; second = first + 1; }
+      o[head * size + first] = o[head * size + second];
+    }"""
+    facts = layouts("T* o /* [heads, size] */, int heads, int half, int size", body)
+    assert {fact.computed: held(fact) for fact in facts} == {
+        "head * size + first": {
+            "head": "i / half", "at": "i % half", "first": (("WIDTH == 2", "at"), ("WIDTH != 2", "2 * at")),
+        },
+        "head * size + second": {
+            "head": "i / half", "at": "i % half", "first": (("WIDTH == 2", "at"), ("WIDTH != 2", "2 * at")),
+            "second": (("WIDTH == 2", "at + half"), ("WIDTH != 2", "first + 1")),
+        },
+    }  # fmt: skip
+
+
+def test_the_other_branch_does_not_change_what_this_one_reads() -> None:
+    body = """int at = threadIdx.x;
+    if (wide) { at = 2 * threadIdx.x; } else { o[at + 1] = T(0); }
+    if (wide) { at = 8; o[at] = T(1); }"""
+    facts = layouts("T* o /* [n] */, bool wide, int n", body)
+    assert [(fact.computed, held(fact)) for fact in facts] == [("at + 1", {"at": "threadIdx.x"}), ("8", {})]
+
+
+def test_a_name_that_a_loop_or_one_branch_alone_sets_is_not_told() -> None:
+    body = """int at, step;
+    if (n > 1) at = 0;
+    for (int i = 0; i < n; i++) { if (i > 1) step = 1; else step = 2; }
+    o[at] = T(0); o[step + n] = T(1);"""
+    assert [fact.names for fact in layouts("T* o /* [n] */, int n", body)] == [(), ()]

@@ -30,7 +30,7 @@ def kernel_step(kernel: Kernel) -> Step:
         ("inline asm", _assembly(kernel)),
         ("vectors", _vectors(kernel)),
         ("layout", [row for fact in kernel.layouts for row in _layout(fact)]),
-        ("with", held_rows(kernel.held)),
+        ("with", [*held_rows(kernel.held), *_with(kernel)]),
         ("device calls", _calls(kernel)),
     )
     groups = [Group(label, tuple(rows)) for label, rows in kinds if rows]
@@ -109,6 +109,17 @@ def _layout(fact: LayoutFact) -> list[Row]:
     details = [("index", index or fact.computed), ("under", fact.under), ("width", fact.width)]
     details += [("given", "; ".join(fact.given)), ("requires", "; ".join(fact.requires))]
     rows += [detail(label, ((text, ""),)) for label, text in details if text]
+    return rows
+
+
+def _with(kernel: Kernel) -> list[Row]:
+    """What names of indexes hold that are not told with the kernel's own locals."""
+    told = {one.name for one in kernel.held}
+    names = dict.fromkeys(one for fact in kernel.layouts for one in fact.names if one.name not in told)
+    rows = []
+    for one in names:
+        cases = ", ".join(f"{value} where {under}" for under, value in one.cases)
+        rows.append(Row(((), ((one.name, "name"), (" = ", "quiet"), (one.value or cases, "")))))
     return rows
 
 

@@ -6,9 +6,9 @@ In: the layout facts of a kernel. Out: a statement a tensor and verdict, each ac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from opwalker.model.layout import LayoutFact
+from opwalker.model.layout import IndexName, LayoutFact
 from opwalker.model.notes import Statement, Text
 from opwalker.views.notes.words import code, line, listed, marked, say, statement
 
@@ -35,6 +35,24 @@ def address_statements(facts: Iterable[LayoutFact]) -> Iterator[Statement]:
         why = (": ", marked(reason, [parameter])) if reason else ()
         at = [fact.documented_at for fact in found[:1]]
         yield statement(code(parameter), _VERDICTS[verdict], code(documented), *why, ".", at=at, below=below)
+
+
+def name_statements(facts: Iterable[LayoutFact], told: Collection[str] = ()) -> Iterator[Statement]:
+    """What the names in the indexes of one kernel hold, each once, but for those that are ``told`` already; of two
+    things of one name neither is told."""
+    held: dict[str, IndexName] = {}
+    other: set[str] = set()
+    for one in (name for fact in facts for name in fact.names):
+        if held.setdefault(one.name, one) != one:
+            other.add(one.name)
+    for one in held.values():
+        if one.name in other or one.name in told:
+            continue
+        parts: list[str | Text] = [code(one.name), " is "]
+        parts += [code(one.value)] if one.value else []
+        for number, (under, value) in enumerate(one.cases):
+            parts += [", " if number else "", code(value), " where ", code(under)]
+        yield statement(*parts, ".")
 
 
 def _names(parameter: str, documented: str) -> list[str]:

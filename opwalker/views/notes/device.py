@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from opwalker.model.kernel import WorkFact
 from opwalker.model.notes import Block, Cell, NoteSection, Statement, Statements, Table
 from opwalker.model.walk import Implementation, Kernel, Span, SyncPoint
-from opwalker.views.notes.addresses import address_statements
+from opwalker.views.notes.addresses import address_statements, name_statements
 from opwalker.views.notes.words import (
     cell,
     code,
@@ -40,7 +40,8 @@ def _kernel(number: int, kernel: Kernel, told: set[tuple[str, int]]) -> NoteSect
     condition = (", under ", code(f"#if {kernel.condition}")) if kernel.condition else ()
     template = (" It is a template over ", codes(kernel.template_parameters), ".") if kernel.template_parameters else ()
     head = statement("Defined here", *condition, ".", *template, at=[at])
-    held = held_statements(kernel.held, kernel.file)
+    told_names = {one.name for one in kernel.held}
+    held = [*held_statements(kernel.held, kernel.file), *name_statements(kernel.layouts, told_names)]
     blocks: list[Block] = [Statements((head, *_facts(kernel, told)))]
     if kernel.parameters:
         blocks.append(_parameters(kernel))
