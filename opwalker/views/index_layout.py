@@ -187,8 +187,7 @@ class LayoutReader:
             expr, value = parse_expression(reader.body.expanded.text[slice(*span)]), ValueReader.pointer(value)
             at_element = (expr.kind == "unary" and expr.text == "&") or (expr.kind == "binary" and expr.text == "+")
             if at_element and isinstance(value, Pointer) and value.root in self._documented:
-                changed = number == 0 and call.simple.startswith("atomic")
-                access = Access("call", *span, span, None, changed, changed, 0)
+                access = Access("call", *span, span, None, *(number == 0 and call.simple.startswith("atomic"),) * 2, 0)
                 known = relations + relations_at(reader, call.start)
                 at = line or reader.body.use_line(call.start)
                 yield _Found(value.root, value, access, known, through, at, None)
