@@ -58,6 +58,9 @@ _ROCM: dict[str, str | None] = {
     "USE_HIP": "1",
 }
 
+#: Macros of compilers, toolkits and platforms: what they are, the kind of build decides alone.
+TOOLCHAIN = _NEVER.union(_HIP, _HIP_DEVICE, _CUDA, _ROCM)
+
 
 def configuration(
     build: str,

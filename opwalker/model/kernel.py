@@ -82,12 +82,14 @@ class ReductionFact(Struct, frozen=True):
 
 class DeviceCall(Struct, frozen=True):
     """A function of the tree that a kernel calls: where it is called and where it is defined. ``overloaded`` where the
-    call is not shown to mean one of several overloads: then each of them stands."""
+    call is not shown to mean one of several overloads: then each of them stands, or the first one with the number of
+    all of them (``of``)."""
 
     name: str
     line: int
     at: Span
     overloaded: bool = False
+    of: int = 0
 
 
 class PassedFact(Struct, frozen=True):

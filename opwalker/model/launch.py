@@ -133,7 +133,8 @@ class Launch(Struct, frozen=True):
     are left hold; integer casts are not shown. Where an extent depends on conditions, its ``…_cases`` list them in
     order: the first one that holds counts. ``shared_opt_in`` are calls that set an attribute of the kernel, as for more
     dynamic shared memory. ``conditions`` are ``under`` in words, with those that a macro tests which is no dispatch.
-    ``loops`` are the heads of the loops of the launching function that it stands in, outermost first.
+    ``loops`` are the heads of the loops of the launching function that it stands in, outermost first; ``compiled`` is
+    the preprocessor condition of the launch and of the calls that lead to it, but for what the kind of build meets.
     """
 
     kernel: str
@@ -169,3 +170,4 @@ class Launch(Struct, frozen=True):
     cooperative: bool = False
     conditions: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
+    compiled: str | None = None

@@ -143,7 +143,7 @@ __all__ = [
 class Terminal(Struct, frozen=True):
     """The end of a path that is no kernel of this source: ``library``, ``memory``, ``host`` or ``torch``. ``under`` are
     the conditions that it stands under, in words, ``loops`` the heads of the loops around it in its function; ``text``
-    is the call where it moves memory, ``held`` what the locals hold that it names."""
+    is the call where it moves memory, ``held`` what the locals hold that it names; ``compiled`` is as for a launch."""
 
     kind: str
     name: str
@@ -154,6 +154,7 @@ class Terminal(Struct, frozen=True):
     loops: tuple[str, ...] = ()
     text: str | None = None
     held: tuple[HeldFact, ...] = ()
+    compiled: str | None = None
 
 
 class Implementation(Struct, frozen=True):

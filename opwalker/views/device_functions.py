@@ -29,8 +29,9 @@ MAX_DEPTH = 7
 _FEW = 6
 #: Readings kept before they are let go.
 _MOST_KEPT = 400
-#: Overloads of one name that are looked at together.
+#: Overloads of one name that are looked at together, and that are told by their number.
 _OVERLOADS = 8
+_MANY = 80
 
 
 class Reading(Struct):
@@ -104,6 +105,9 @@ class DeviceReader:
         reading = Reading(candidate, own.body, list(own.events), [], list(own.assembly))
         for call, named in own.calls:
             candidates = _fitting(call, own.body, named)
+            if len(candidates) > _OVERLOADS:
+                reading.several.append((call, candidates))
+                continue
             found = [inner for one in candidates if (inner := self._called(one, root, depth)) is not None]
             inner = found[0] if len(found) == 1 == len(candidates) else _alike(found) if found else None
             if inner is None and len(candidates) > 1:
@@ -147,7 +151,7 @@ class DeviceReader:
         return self._read(candidate, inner_root, depth + 1)
 
     def candidates(self, call: CallFact, body: Body) -> tuple[Candidate, ...]:
-        """The definitions that a call can mean; none where they are a guess or many."""
+        """The definitions that a call can mean; none where they are a guess, or too many not to be."""
         names = self._workbench.index.names_of_kind("function")
         if call.simple not in names:
             return ()
@@ -162,7 +166,10 @@ class DeviceReader:
             if owner is None:
                 return ()
             found = self._unit.resolver.method(call.simple, owner, context, len(call.arguments))
-        return found.candidates if len(found.candidates) <= _OVERLOADS and not found.loose else ()
+        names = {one.function.qualified_name for one in found.candidates}
+        if found.loose or (len(found.candidates) > _OVERLOADS and len(names) > 1):
+            return ()
+        return found.candidates if len(found.candidates) <= _MANY else ()
 
 
 def _fitting(call: CallFact, body: Body, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from opwalker.model.walk import Terminal
 from opwalker.views.entered import Entered
 from opwalker.views.held import held_by
+from opwalker.views.ops import shown_condition
 from opwalker.views.way import Way
 
 #: A call that moves memory is shown up to so many characters.
@@ -38,7 +39,9 @@ def _placed(way: Way, entered: Entered, end: Terminal) -> Terminal:
     under = [text for text in places[0] if all(text in place for place in places)]
     loops = [entered.branches(body).loops_around(call.start) for call in calls]
     common = [head for head in loops[0] if all(head in other for other in loops)]
-    end = replace(end, under=tuple(dict.fromkeys((*outer, *under))), loops=tuple(common))
+    compiled = [way.compiled(values, call.start) for call in calls]
+    both = shown_condition([term for term in compiled[0] if all(term in other for other in compiled)])
+    end = replace(end, under=tuple(dict.fromkeys((*outer, *under))), loops=tuple(common), compiled=both)
     texts = {body.written((call.start, call.end)) for call in calls}
     if end.kind != "memory" or len(texts) > 1 or len(text := texts.pop()) > _LONG:
         return end

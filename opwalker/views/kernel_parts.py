@@ -120,12 +120,21 @@ def _is_wide(kind: str) -> bool:
     return bool(re.search(r"vec|pack|\dx\d|[a-z][248]\b", kind, re.IGNORECASE))
 
 
+#: Overloads that a call can mean are listed up to so many; of more the number is told.
+_LISTED = 8
+
+
 def calls_of(reading: Reading) -> tuple[DeviceCall, ...]:
     """The functions of the tree that a kernel calls, each at its first call; overloads that are not told apart all."""
     found = [(call, (inner.candidate,)) for call, inner in reading.calls] + reading.several
     out: dict[str, list[DeviceCall]] = {}
     for call, candidates in sorted(found, key=lambda pair: pair[0].start):
         line = reading.body.use_line(call.start)
+        if len(candidates) > _LISTED:
+            name, first = candidates[0].function.qualified_name, candidates[0]
+            at = Span(first.path, first.function.line, first.function.end_line)
+            out.setdefault(name, [DeviceCall(name, line, at, True, len(candidates))])
+            continue
         for one in candidates:
             at = Span(one.path, one.function.line, one.function.end_line)
             made = DeviceCall(one.function.qualified_name, line, at, len(candidates) > 1)

@@ -24,6 +24,7 @@ from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.entered import Entered
 from opwalker.views.held import held_by
 from opwalker.views.narrowed import narrowed
+from opwalker.views.ops import shown_condition
 from opwalker.views.pointers import chosen_where
 from opwalker.views.returns import Returns
 from opwalker.views.value_facts import Found
@@ -59,6 +60,7 @@ def configuration(way: Way, site: LaunchSite, entered: Entered, macros: frozense
     function = values.body.function
     outer = entered.of(values.body.path, function) if function is not None else ()
     out["conditions"] = tuple(dict.fromkeys((*outer, *_conditions(values.body, site, macros))))
+    out["compiled"] = shown_condition(way.compiled(values, site.at))
     out["loops"] = entered.branches(values.body).loops_around(site.at)
     out["shared_opt_in"] = _opt_ins(values.body, site)
     if "KernelEx" in site.style or site.style.endswith(("cooperative", "cuLaunchKernel")):

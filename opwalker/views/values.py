@@ -45,7 +45,7 @@ class Values:
 
     def __init__(self, body: Body, call: Call | None = None, known: Known = NOTHING_KNOWN) -> None:
         self.body = body
-        self._call = call
+        self.call = call
         self._known = known
         self._branches = Branches(body)
         self._marks = Marks(body, known)
@@ -110,14 +110,14 @@ class Values:
             steps += 1
             if tensor and not values.keeps_shape(text, offset):
                 return values, "", offset
-            call = values._call
+            call = values.call
             if call is not None and text in values._parameters and text in call.arguments:
                 if text in call.differing:
                     return values, text, offset
-                given = passed_on(values._call.arguments[text])
+                given = passed_on(values.call.arguments[text])
                 if given is None:
                     return values, text, offset
-                values, text, offset = values._call.values, given, values._call.offset
+                values, text, offset = values.call.values, given, values.call.offset
                 continue
             held = values._single(text, offset)
             if not tensor and (values.body.assigns.get(text) or not values.certain(text)):
@@ -150,9 +150,9 @@ class Values:
 
     def _several(self, text: str, found: Found, steps: int) -> None:
         """Keeps a parameter that calls give different values, with all of them."""
-        given = self._call.differing.get(text, ()) if self._call else ()
+        given = self.call.differing.get(text, ()) if self.call else ()
         if given:
-            told = [self._call.values.of(expr, at, Found(), steps + 1) for expr, at in given]
+            told = [self.call.values.of(expr, at, Found(), steps + 1) for expr, at in given]
             found.keep(text, " or ".join(dict.fromkeys(map(print_expression, told))))
 
     def _reads_size(self, text: str, offset: int) -> bool:
@@ -236,13 +236,13 @@ class Values:
         return self.of(parse_expression(self.body.text(spans[0])), held.start, found, steps + 1)
 
     def _given(self, text: str, found: Found, steps: int) -> Expr | None:
-        if self._call is None or text in self._call.differing:
+        if self.call is None or text in self.call.differing:
             return None
-        given = self._call.arguments.get(text)
+        given = self.call.arguments.get(text)
         if given is None:
             default = self._parameters[text]
             return self.of(parse_expression(default), 0, found, steps + 1) if default else None
-        return self._call.values.of(given, self._call.offset, found, steps + 1)
+        return self.call.values.of(given, self.call.offset, found, steps + 1)
 
     def _member(self, node: Expr, offset: int, found: Found, steps: int) -> Expr | None:
         """A field of a local structure that is set once before the place asked for."""
@@ -250,7 +250,7 @@ class Values:
         if steps > MAX_STEPS or not re.fullmatch(r"[A-Za-z_]\w*(?:(?:\.|->)\w+)+", text):
             return None
         base = re.match(r"\w+", text)[0]
-        call = self._call
+        call = self.call
         if call and base in self._parameters and base in call.arguments and base not in call.differing:
             given = call.arguments[base]
             inner = changed(node, lambda one: given if one == named(base) else None)

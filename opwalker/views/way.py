@@ -7,6 +7,7 @@ those of its callers. Where a caller's calls of a function differ, a parameter i
 from __future__ import annotations
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.configuration import TOOLCHAIN
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.workbench import Unit, Workbench
@@ -14,6 +15,8 @@ from opwalker.model.body import CallFact
 from opwalker.model.cpp import Function
 from opwalker.model.reach import Reach
 from opwalker.model.walk import PathStep
+from opwalker.notation.condition_parse import parse_condition
+from opwalker.notation.condition_terms import names_of
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
 from opwalker.views.constants import constant_seen, takes_reference
 from opwalker.views.value_facts import Call, Known
@@ -55,6 +58,21 @@ class Way:
         """A function's body as the walk reads it."""
         root = self._root if path in self._workbench.index.closure(self._root) else path
         return self._unit.bodies.of(Candidate(path, function), root)
+
+    def compiled(self, values: Values, offset: int) -> tuple[str, ...]:
+        """The preprocessor conditions that a place and the calls on the way to it stand under, but for those that the
+        kind of build alone is known to meet: a flag of the project may be off."""
+        out: dict[str, None] = {}
+        while True:
+            body = values.body
+            position = body.expanded.use_position(offset)
+            for term in body.conditions_of(body.path, position):
+                own = names_of(parse_condition(term)) - TOOLCHAIN
+                if own or self._unit.macros.truth(body.path, (term,), position, body.root) is not True:
+                    out[term] = None
+            if values.call is None:
+                return tuple(out)
+            values, offset = values.call.values, values.call.offset
 
     def _read(self, before: tuple[PathStep, ...], last: PathStep) -> Values | None:
         caller = self.at(before)

@@ -201,3 +201,23 @@ def test_a_choice_that_is_no_choice_is_not_told() -> None:
     found = launch("constexpr bool wide_ = false; int w = 10; if (wide_) { w = n; } k<<<std::min(w, n), 1>>>(a);")
     assert [(one.value, one.cases) for one in found.names if one.name == "w"] in ([], [("10", ())])
     assert "n : 10" not in (found.grid_resolved or "")
+
+
+def test_flags_of_the_project_that_a_launch_is_compiled_under() -> None:
+    text = f"""{KERNEL}void start(int n) {{
+#ifdef __CUDACC__
+  k<<<n, 32>>>(0);
+#endif
+}}
+void f(torch::Tensor& x, int n) {{
+#if !defined(USE_ROCM) && defined(WITH_FAST)
+  start(n);
+#endif
+}}
+TORCH_LIBRARY(ns, m) {{ m.impl("f", torch::kCUDA, &f); }}
+"""
+    (found,) = walk_of(f"#define WITH_FAST 1\n{text}", "ns::f").implementations[0].launches
+    assert found.compiled == "!USE_ROCM && WITH_FAST"
+    plain = text.replace(" && defined(WITH_FAST)", "")
+    (found,) = walk_of(plain, "ns::f").implementations[0].launches
+    assert found.compiled is None

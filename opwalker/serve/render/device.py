@@ -21,7 +21,7 @@ def launch_step(launch: Launch, reading: Reading, others: Sequence[Launch] = ())
     title = titled(
         (("Launch ", "step"), *kernel),
         (place(launch.file, launch.line),),
-        listed([(launch.style, "quiet"), certainty(launch.certainty), *under(launch.condition)]),
+        listed([(launch.style, "quiet"), certainty(launch.certainty), *under(launch.condition), *_compiled(launch)]),
     )
     groups = configuration_groups(launch)
     if launch.macros:
@@ -39,6 +39,11 @@ def launch_step(launch: Launch, reading: Reading, others: Sequence[Launch] = ())
             groups.append(Group("why", tuple(rows)))
     groups += also_group(others)
     return Step(title, tuple(groups))
+
+
+def _compiled(launch: Launch) -> Spans:
+    """The preprocessor condition of a launch and of the calls that lead to it."""
+    return under(launch.compiled) if launch.compiled != launch.condition else ()
 
 
 def _instances(launch: Launch, reading: Reading) -> tuple[Row, ...]:
@@ -87,7 +92,7 @@ _ENDS = {
 def terminal_step(end: Terminal) -> Step:
     """An end that is no kernel of this source, and the way to it."""
     word = _ENDS.get(end.kind, end.kind)
-    title = titled(((word + " ", "step"), (end.name, "name")), (place(end.file, end.line),))
+    title = titled(((word + " ", "step"), (end.name, "name")), (place(end.file, end.line),), under(end.compiled))
     groups = [Group(label, (Row((((text, ""),),)),)) for label, text in (("where", both(end.under)),) if text]
     groups += [Group("in the loop", tuple(Row((((head, ""),),)) for head in end.loops))] if end.loops else []
     groups += [Group("call", (Row((((end.text, ""),),)),))] if end.text else []

@@ -83,7 +83,16 @@ def _vectors(kernel: Kernel) -> list[Row]:
 def _calls(kernel: Kernel) -> list[Row]:
     if not kernel.calls:
         return [Row((((text, "name"),),)) for text in kernel.device_functions]
-    return [Row((line_mark(fact.line), ((fact.name, "name"),), (at(fact.at),))) for fact in kernel.calls]
+    return [
+        Row(
+            (
+                line_mark(fact.line),
+                ((fact.name, "name"),),
+                ((f"{fact.of} overloads", "quiet"),) if fact.of else (at(fact.at),),
+            )
+        )
+        for fact in kernel.calls
+    ]
 
 
 #: How a layout's verdict reads beside the documented shape.

@@ -117,11 +117,12 @@ def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
     for (kind, size), at in wide.items():
         moved = (", ", size if size.isdigit() else code(size), " bytes an element") if size else ()
         yield statement("Memory is also seen as ", code(kind), *moved, ".", at=at)
-    calls: dict[tuple[str, bool], list[Span]] = {}
+    calls: dict[tuple[str, bool, int], list[Span]] = {}
     for call in kernel.calls:
-        calls.setdefault((call.name, call.overloaded), []).extend((line(kernel.file, call.line), call.at))
-    for (name, overloaded), at in calls.items():
-        which = ", one of its overloads" if overloaded else ""
+        places = (line(kernel.file, call.line), *(() if call.of else (call.at,)))
+        calls.setdefault((call.name, call.overloaded, call.of), []).extend(places)
+    for (name, overloaded, of), at in calls.items():
+        which = f", one of its {of} overloads" if of else ", one of its overloads" if overloaded else ""
         yield statement("Calls ", code(name), f"{which}.", at=at)
     if kernel.device_functions and not kernel.calls:
         yield statement("Calls ", codes(kernel.device_functions), ".")

@@ -72,6 +72,8 @@ def _launch(group: LaunchGroup, names: Sequence[str]) -> Iterator[Block]:
         below.append(statement("Cooperative: all blocks run at once, so that the whole grid can wait for itself."))
     if first.stream:
         below.append(statement("Stream: ", code(first.stream), "."))
+    if first.compiled and first.compiled != first.condition:
+        below.append(statement("Compiled under ", code(f"#if {first.compiled}"), "."))
     if first.condition:
         below.append(statement("Compiled under ", code(f"#if {first.condition}"), "."))
     alone = len(group.launches) == 1
@@ -228,12 +230,13 @@ def _ends(ends: Sequence[Terminal], names: Sequence[str]) -> list[Statement]:
     """Ends by what they are: the same call at several places under the same conditions once."""
     by_name: dict[tuple[object, ...], list[Terminal]] = {}
     for end in ends:
-        by_name.setdefault((end.kind, end.name, end.under, end.loops, end.text), []).append(end)
+        by_name.setdefault((end.kind, end.name, end.under, end.loops, end.text, end.compiled), []).append(end)
     out = []
     for found in by_name.values():
         end = found[0]
         word = _memory(end.name) if end.kind == "memory" else _ENDS.get(end.kind, f"Ends ({end.kind}) in ")
         where = (", where ", condition(both(end.under), names)) if end.under else ()
+        where += (", under ", code(f"#if {end.compiled}")) if end.compiled else ()
         at = [line(one.file, one.line) for one in found]
         told = [one for fact in end.held for one in held_statements([fact], end.file, names)]
         said = statement(word, code(end.text or end.name), *where, *_looped(end.loops), ".", at=at[:4], below=told)
