@@ -28,8 +28,8 @@ struct ScaleGroups {
   }
 };
 
-// A block takes a row, or several that are short, and finds its place without a division. A thread loads all of its vectors
-// of a round before the first is needed.
+// A block takes a row, or several that are short, and finds its place without a division. A thread issues the loads of all its
+// vectors of a round before anything else that may have to wait: it does so little that the way to them counts.
 template <typename scalar_t, int kWidth, bool kOneScale>
 __global__ void __launch_bounds__(256) static_scaled_fp8_quant_kernel(
     fp8_t* __restrict__ result,          // [num_tokens, hidden_size]
@@ -39,8 +39,6 @@ __global__ void __launch_bounds__(256) static_scaled_fp8_quant_kernel(
   const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   if (row >= input_rows.count) return;
   const scalar_t* from = input + input_rows.offset(row);
-  fp8_t* to = result + result_rows.offset(row);
-  const float of_all = kOneScale ? 1.0f / *scale : 0.0f;
   const int step = blockDim.x * kWidth;
 
   for (int first = threadIdx.x * kWidth; first < hidden_size; first += kUnroll * step) {
@@ -49,6 +47,8 @@ __global__ void __launch_bounds__(256) static_scaled_fp8_quant_kernel(
     for (int j = 0; j < kUnroll; ++j) {
       if (first + j * step < hidden_size) x[j] = load<kWidth>(from + first + j * step);
     }
+    const float of_all = kOneScale ? 1.0f / *scale : 0.0f;
+    fp8_t* to = result + result_rows.offset(row);
 #pragma unroll
     for (int j = 0; j < kUnroll; ++j) {
       const int at = first + j * step;
