@@ -81,7 +81,8 @@ class Lifetime(Struct, frozen=True):
 
 class GlobalFact(Struct, frozen=True):
     """A variable that outlives the call: of a namespace, or ``static`` in a function. ``written`` and ``tested`` (in a
-    condition) are its uses by function, in all functions of the file that defines it."""
+    condition) are its uses by function, in all functions of the file that defines it; ``of`` is the function that a
+    ``static`` local stands in."""
 
     name: str
     type: str
@@ -90,6 +91,7 @@ class GlobalFact(Struct, frozen=True):
     kind: str = "global"
     written: tuple[UseFact, ...] = ()
     tested: tuple[UseFact, ...] = ()
+    of: str | None = None
 
 
 class BoundaryFact(Struct, frozen=True):

@@ -333,6 +333,9 @@ def _unequal(left: Expr, right: Expr) -> str:
     if (nothing := _NOTHING.get(print_expression(right))) is not None:
         return f"{tensor_of(left)} {nothing[1]}"
     if left.kind == "binary" and left.text == "%" and whole(right) == 0:
+        pointer = _pointer(left.parts[0])
+        if pointer is not None:
+            return f"{pointer} is not aligned to {_counted(left.parts[1], 'byte')}"
         return f"{_value(left.parts[0])} is not divisible by {_value(left.parts[1])}"
     subject = rank_of(left)
     if subject is not None and rank_of(right) is None:

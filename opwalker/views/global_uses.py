@@ -48,7 +48,8 @@ def _statics(name: str, body: Body) -> Iterator[GlobalFact]:
                 UseFact(body.written((a.start, a.value[1])), name, body.path, body.use_line(a.start))
                 for a in body.assigns.get(local.name, ())
             )
-            yield GlobalFact(local.name, local.type, body.path, body.use_line(local.start), kind, written)
+            line = body.use_line(local.start)
+            yield GlobalFact(local.name, local.type, body.path, line, kind, written, of=name)
 
 
 def _used(workbench: Workbench, unit: Unit, body: Body) -> Iterator[tuple[str, Variable]]:

@@ -1,6 +1,7 @@
 """The conditions that a place of a kernel, or of a function that it calls, stands under, as code.
 
-In: a reader of values and a place in its body. Out: conditions of the branches around it and of the returns before it.
+In: a reader of values and a place in its body. Out: conditions of the branches around it and of the returns before it,
+in a loop also of what goes on with its next pass.
 Parameters of a helper are shown as what they are given. What a kernel turns threads away by at its start is left out:
 it is told of the threads.
 """
@@ -14,6 +15,7 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, Pointer, shown
+from opwalker.model.body import ExitFact
 from opwalker.notation.cpp_expression import Expr, changed, name, negated, parse_expression, print_expression, terms
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Guard, needed
@@ -26,6 +28,20 @@ _ARITHMETIC = frozenset("% & + - * / | ^ >> <<".split())
 _SAME = Regex(r"(?:std::)?is_same_v<(\w+), [\w:]+>")
 _NAME = Regex(r"(?<![\w.:>])[A-Za-z_]\w*")
 _BARE_RETURN = Regex(r"\{?\s*return\s*;\s*\}?\Z")
+
+
+class _Passed(Returns):
+    """The branches of one body with what leaves it, or a pass of a loop in it, early."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__(body)
+        going_on = {one.condition: one.start for one in body.accesses.leaves if one.kind == "continue"}
+        for number, block in enumerate(self._blocks if going_on else ()):
+            if block.condition in going_on and block.kind.startswith("if"):
+                start = going_on[block.condition]
+                self._out.setdefault(number, []).append(ExitFact("continue", start, start, None, number))
+        if going_on:
+            self._left, self._holds = {}, {}
 
 
 class Conditions:
@@ -74,7 +90,7 @@ class Conditions:
     def _of(self, body: Body) -> Returns:
         found = self._branches.get(body.key)
         if found is None:
-            found = self._branches[body.key] = Returns(body)
+            found = self._branches[body.key] = _Passed(body)
         return found
 
     def chosen(self, reader: ValueReader, at: int, base: str) -> str | None:

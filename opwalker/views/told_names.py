@@ -1,4 +1,4 @@
-"""The names that the conditions of a walk are told with, and what they hold.
+"""The names that the conditions, sizes and strides of a walk are told with, and what they hold.
 
 In: a host function's body, and an implementation whose checks, choices and launches are known. Out: facts of the locals
 that their words and code mention, and of those in these values. A name that is ever changed, or that is declared twice
@@ -31,7 +31,8 @@ def told_names(body: Body, found: Implementation, known: Known) -> tuple[HeldFac
     if host is None:
         return ()
     told = {one.name for one in (*host.parameters, *host.sizes, *host.strides, *host.held) if one.name}
-    spoken = [word for text in _words(found) for word in names_in(text) if word not in _WORDS]
+    words = (word for text in _words(found) for word in names_in(text))
+    spoken = [word for word in words if word in body.locals and word not in _WORDS]
     held = held_by(body, (*spoken, *_code(found)), told, known)
     return tuple(
         sorted((one for one in held if one.line and not _is_plumbing(body, one.name)), key=lambda one: one.line)
@@ -45,6 +46,8 @@ def _is_plumbing(body: Body, name: str) -> bool:
 
 def _words(found: Implementation) -> Iterator[str]:
     host = found.host
+    for parameter in host.parameters if host else ():
+        yield parameter.layout or ""
     for check in host.checks if host else ():
         yield from (check.words or "", *check.under, *check.past)
     for fact in (*host.guards, *host.streams, *host.contiguous_calls) if host else ():
@@ -69,3 +72,5 @@ def _code(found: Implementation) -> Iterator[str]:
         yield from (use.on or "", *(axis.on for axis in use.axes))
     for choice in found.branches:
         yield choice.on
+    for size in (*found.host.sizes, *found.host.strides) if found.host else ():
+        yield size.value

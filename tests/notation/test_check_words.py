@@ -36,6 +36,7 @@ from opwalker.notation.tensor_expression import dimension_of, rank_of, stride_of
         ("hidden % 16 == 0", "hidden is divisible by 16"),
         ("n % 2 != 0", "n is not divisible by 2"),
         ("reinterpret_cast<uintptr_t>(x.data_ptr()) % 16 == 0", "the data of x is aligned to 16 bytes"),
+        ("reinterpret_cast<uintptr_t>(p) % 8 != 0", "p is not aligned to 8 bytes"),
         ("w->size(0) == x.size(-1)", "dimension 0 of w equals the last dimension of x"),
         ("a.size(0) == b.size(0)", "a and b have the same size in dimension 0"),
         ("x.stride(-1) == 1", "the stride of x in the last dimension is 1"),

@@ -521,3 +521,18 @@ def test_a_name_that_a_loop_or_one_branch_alone_sets_is_not_told() -> None:
     for (int i = 0; i < n; i++) { if (i > 1) step = 1; else step = 2; }
     o[at] = T(0); o[step + n] = T(1);"""
     assert [fact.names for fact in layouts("T* o /* [n] */, int n", body)] == [(), ()]
+
+
+def test_what_goes_on_with_the_next_pass_is_a_condition_of_what_follows() -> None:
+    body = """for (int k = 0; k < rows; k++) {
+      if constexpr (WIDTH == 2) { if (mask[k] < 0) { continue; } }
+      for (int i = 0; i < cols; i++) { if (i == skipped) continue; o[k * cols + i] = T(0); }
+      o[k * cols + 1] = T(0);
+    }
+    o[1] = T(0);"""
+    facts = layouts("T* o /* [rows, cols] */, const int* mask, int rows, int cols, int skipped", body)
+    assert {fact.computed: fact.under for fact in facts} == {
+        "cols * k + i": "(WIDTH != 2 || mask[k] >= 0) && i != skipped",
+        "cols * k + 1": "WIDTH != 2 || mask[k] >= 0",
+        "1": None,
+    }

@@ -16,6 +16,8 @@ void fold(torch::Tensor& x, std::optional<torch::Tensor> ids, int64_t group) {
   constexpr int bytes = lanes * 4;
   auto address = reinterpret_cast<uintptr_t>(x.data_ptr());
   int unused = 3;
+  int outer = group - 1;
+  int64_t step = x.stride(outer);
   int counted = rows;
   counted += 1;
   if (ids.has_value()) {
@@ -42,6 +44,7 @@ def test_names_of_conditions_are_told_with_what_they_hold() -> None:
         "lanes": ("8", 7),
         "bytes": ("lanes * 4", 8),
         "address": ("reinterpret_cast<uintptr_t>(x.data_ptr())", 9),
+        "outer": ("group - 1", 11),
     }
     # What a check speaks of stands with it.
     assert [one.name for one in host.held] == ["heads", "given_ids"]

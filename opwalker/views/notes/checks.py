@@ -27,7 +27,7 @@ from opwalker.views.notes.words import (
 
 #: More names than these are folded.
 _FEW = 12
-_NAMES = "Names that conditions speak of"
+_NAMES = "Names that conditions, sizes and strides are told with"
 #: Where a check is told with a dispatch or a choice: ``(file, line, message)``.
 _Told = frozenset[tuple[str, int, str | None]]
 
@@ -56,7 +56,7 @@ def checks_section(chosen: Implementation) -> NoteSection | None:
             blocks.append(Statements((way,)))
     if host.named:
         rows = [(Cell(code(one.name), line(host.file, one.line)), Cell(held_value(one))) for one in host.named]
-        blocks.append(Table(("Name in conditions", "is"), tuple(rows), _NAMES if len(rows) > _FEW else ""))
+        blocks.append(Table(("Name", "is"), tuple(rows), _NAMES if len(rows) > _FEW else ""))
     return NoteSection("checks", "Checks, device and stream", tuple(blocks)) if blocks else None
 
 

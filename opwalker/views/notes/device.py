@@ -8,11 +8,11 @@ kernel.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from opwalker.model.kernel import WorkFact
 from opwalker.model.notes import Block, Cell, NoteSection, Statement, Statements, Table
-from opwalker.model.walk import Implementation, Kernel, Span, SyncPoint
+from opwalker.model.walk import Implementation, Kernel, Launch, Span, SyncPoint
 from opwalker.views.notes.addresses import address_statements, name_statements
 from opwalker.views.notes.words import (
     cell,
@@ -32,17 +32,41 @@ def kernel_sections(chosen: Implementation, points: Iterable[SyncPoint] = ()) ->
     """Each kernel once, in the order of the launches."""
     told = {(point.file, point.line) for point in points}
     told |= {(point.at.file, point.at.line) for point in points if point.at}
-    return tuple(_kernel(number, kernel, told) for number, kernel in enumerate(chosen.kernels, start=1))
+    return tuple(
+        _kernel(number, kernel, told, _among(kernel, chosen.kernels), chosen.launches)
+        for number, kernel in enumerate(chosen.kernels, start=1)
+    )
 
 
-def _kernel(number: int, kernel: Kernel, told: set[tuple[str, int]]) -> NoteSection:
+def _among(kernel: Kernel, kernels: Sequence[Kernel]) -> str:
+    """Which of several kernels of one name this one is."""
+    same = [one for one in kernels if one.name == kernel.name]
+    return f", {same.index(kernel) + 1} of {len(same)}" if len(same) > 1 else ""
+
+
+def _instances(kernel: Kernel, launches: Sequence[Launch]) -> Iterator[Statement]:
+    """With which template arguments one of several kernels of a name is meant."""
+    place = (kernel.file, kernel.line)
+    own = [one for one in launches if one.kernel_at and (one.kernel_at.file, one.kernel_at.line) == place]
+    given = list(dict.fromkeys(f"<{', '.join(one.template_arguments)}>" for one in own if one.template_arguments))
+    instances = {text for one in own for text in one.instances}
+    if given:
+        known = "" if all(one.complete for one in own) else "known "
+        number = count(len(instances), f"{known}instance")
+        yield statement("Of the launches those with ", codes(given), f" start it: {number}.")
+
+
+def _kernel(
+    number: int, kernel: Kernel, told: set[tuple[str, int]], among: str, launches: Sequence[Launch]
+) -> NoteSection:
     at = Span(kernel.file, kernel.line, kernel.end_line)
     condition = (", under ", code(f"#if {kernel.condition}")) if kernel.condition else ()
     template = (" It is a template over ", codes(kernel.template_parameters), ".") if kernel.template_parameters else ()
     head = statement("Defined here", *condition, ".", *template, at=[at])
     told_names = {one.name for one in kernel.held}
     held = [*held_statements(kernel.held, kernel.file), *name_statements(kernel.layouts, told_names)]
-    blocks: list[Block] = [Statements((head, *_facts(kernel, told)))]
+    started = tuple(_instances(kernel, launches)) if among else ()
+    blocks: list[Block] = [Statements((head, *started, *_facts(kernel, told)))]
     if kernel.parameters:
         blocks.append(_parameters(kernel))
     if kernel.layouts:
@@ -50,7 +74,7 @@ def _kernel(number: int, kernel: Kernel, told: set[tuple[str, int]]) -> NoteSect
     if held:
         blocks.append(Statements((statement("Names that are used above:", below=held),)))
     word = "Kernel" if kernel.kind == "kernel" else "Device function"
-    return NoteSection(f"kernel-{number}", f"{word} {kernel.name}", tuple(blocks))
+    return NoteSection(f"kernel-{number}", f"{word} {kernel.name}{among}", tuple(blocks))
 
 
 def _parameters(kernel: Kernel) -> Table:

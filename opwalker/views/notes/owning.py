@@ -179,7 +179,9 @@ def _global(one: GlobalFact) -> Statement:
         below.append(statement("Tested in ", *_by_function(one.tested), ".", at=_at(one.tested)))
     static = "static" in one.kind
     kind = "keeps its value from call to call" if static else "is a global"
-    return statement(code(one.name), " (", code(one.type), f") {kind}.", at=[line(one.file, one.line)], below=below)
+    of = (" of ", code(one.of)) if one.of else ()
+    at = [line(one.file, one.line)]
+    return statement(code(one.name), " (", code(one.type), ")", *of, f" {kind}.", at=at, below=below)
 
 
 def _boundary(one: BoundaryFact) -> Statement:
