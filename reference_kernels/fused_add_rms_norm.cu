@@ -8,12 +8,12 @@
 
 namespace opwalker_ref {
 
-template <typename scalar_t, int kWidth, bool kHasWeight>
+template <typename scalar_t, int kWidth, bool kHasWeight, typename RowsOf>
 __global__ void __launch_bounds__(1024) fused_add_rms_norm_kernel(
     scalar_t* __restrict__ input,         // [num_tokens, hidden_size]
     scalar_t* __restrict__ residual,      // [num_tokens, hidden_size]
     const scalar_t* __restrict__ weight,  // [hidden_size]
-    Rows rows, float epsilon, int hidden_size) {
+    RowsOf rows, float epsilon, int hidden_size) {
   scalar_t* in = input + rows.offset(blockIdx.x);
   scalar_t* sum = residual + static_cast<int64_t>(blockIdx.x) * hidden_size;
   KeptRow<scalar_t, kWidth> added(in, hidden_size / kWidth);
@@ -40,9 +40,16 @@ void launch_fused_add_rms_norm(scalar_t* input, scalar_t* residual, const scalar
   const unsigned blocks = static_cast<unsigned>(rows.count);
   const unsigned threads = threads_for_row(hidden_size / kWidth);
   DISPATCH_BOOL(weight != nullptr, kHasWeight, [&] {
-    fused_add_rms_norm_kernel<scalar_t, kWidth, kHasWeight><<<blocks, threads, 0, stream>>>(
-        input, residual, weight, rows, static_cast<float>(epsilon), hidden_size);
-    check_launch("fused_add_rms_norm");
+    const auto launch = [&](auto input_rows) {
+      fused_add_rms_norm_kernel<scalar_t, kWidth, kHasWeight, decltype(input_rows)><<<blocks, threads, 0, stream>>>(
+          input, residual, weight, input_rows, static_cast<float>(epsilon), hidden_size);
+      check_launch("fused_add_rms_norm");
+    };
+    if (rows.even()) {
+      launch(EvenRows{rows.strides[0]});
+    } else {
+      launch(rows);
+    }
   });
 }
 

@@ -30,14 +30,14 @@ struct ScaleGroups {
 
 // A block takes a row, or several that are short, and finds its place without a division. A thread issues the loads of all its
 // vectors of a round before anything else that may have to wait: it does so little that the way to them counts.
-template <typename scalar_t, int kWidth, bool kOneScale>
+template <typename scalar_t, int kWidth, bool kOneScale, typename RowsOf>
 __global__ void __launch_bounds__(256) static_scaled_fp8_quant_kernel(
     fp8_t* __restrict__ result,          // [num_tokens, hidden_size]
     const scalar_t* __restrict__ input,  // [num_tokens, hidden_size]
     const float* __restrict__ scale,     // [1] or [num_tokens/group_m, hidden_size/group_n]
-    Rows result_rows, Rows input_rows, ScaleGroups groups, int hidden_size) {
+    RowsOf result_rows, RowsOf input_rows, ScaleGroups groups, int64_t num_tokens, int hidden_size) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (row >= input_rows.count) return;
+  if (row >= num_tokens) return;
   const scalar_t* from = input + input_rows.offset(row);
   const int step = blockDim.x * kWidth;
 
@@ -71,9 +71,16 @@ void launch_static_scaled_fp8_quant(fp8_t* result, const scalar_t* input, const 
   const dim3 block(along_row, kThreads / along_row);
   const unsigned blocks = static_cast<unsigned>((input_rows.count + block.y - 1) / block.y);
   DISPATCH_BOOL(one_scale, kOneScale, [&] {
-    static_scaled_fp8_quant_kernel<scalar_t, kWidth, kOneScale>
-        <<<blocks, block, 0, stream>>>(result, input, scale, result_rows, input_rows, groups, hidden_size);
-    check_launch("static_scaled_fp8_quant");
+    const auto launch = [&](auto to, auto from) {
+      static_scaled_fp8_quant_kernel<scalar_t, kWidth, kOneScale, decltype(to)>
+          <<<blocks, block, 0, stream>>>(result, input, scale, to, from, groups, input_rows.count, hidden_size);
+      check_launch("static_scaled_fp8_quant");
+    };
+    if (result_rows.even() && input_rows.even()) {
+      launch(EvenRows{result_rows.strides[0]}, EvenRows{input_rows.strides[0]});
+    } else {
+      launch(result_rows, input_rows);
+    }
   });
 }
 
