@@ -223,8 +223,11 @@ class CheckedTree(Protocol):
     def fakes(self, op: Op) -> Sequence[PythonFunction]:
         """The fake implementations of an op, with their parameters."""
 
+    def documented(self, op: Op) -> Sequence[ParameterFact]:
+        """The parameters of an op's host functions, with the shapes that are documented."""
+
     def shapes(self, op: Op) -> Sequence[ParameterFact]:
-        """The parameters of an op's host functions, with the shapes that are documented and those that code shows."""
+        """The same with what code shows, where shapes are documented; of a change, where it lies in either."""
 
     def contract(self, op: Op) -> ReferenceShapes | None:
         """What the contract of the reference kernel for an op says; None where there is none."""

@@ -51,7 +51,7 @@ from opwalker.notation.shape_alike import same_shape
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for op in tree.ops:
-        documented = [one for one in tree.shapes(op) if one.shape_text and one.shape_span and one.argument]
+        documented = [one for one in tree.documented(op) if one.shape_text and one.shape_span and one.argument]
         contract = tree.contract(op) if documented else None
         if contract is None:
             continue

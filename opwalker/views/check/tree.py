@@ -10,7 +10,7 @@ import copy
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from opwalker.expand.resolve import Candidate, Context, strip_arguments
 from opwalker.expand.workbench import Workbench
@@ -53,6 +53,7 @@ class Tree:
         self.text = text
         self.fakes = fakes
         self._shapes = shapes
+        self.documented = shapes.documented
         self.shapes = shapes.of
         self.contract = shapes.contract
         self._workbench = workbench
@@ -92,6 +93,7 @@ class Tree:
         made = copy.copy(self)
         made._concerned = concerned(self, changes)
         made.changed = frozenset(changes)
+        made.shapes = partial(self._shapes.of, changes=changes)
         return made
 
     def routine_at(self, file: str, line: int) -> Routine | None:
