@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
+from functools import lru_cache
 
+from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, Statement
 
 GUARD = re.compile(
     r"(?:.*::)?(?:Optional)?(?:CUDA|HIP|Cuda|Device|Stream|MultiStream|Accelerator)\w*Guard\w*\Z|\w*DeviceGuard\w*\Z"
 )
-_SETS = re.compile(
-    r"(?:cuda|hip)SetDevice\Z|(?:.*::)?(?:set_device|SetDevice|setDevice|ExchangeDevice|MaybeSetDevice)\Z"
-)
+_SETTERS = ("cudaSetDevice", "hipSetDevice", "set_device", "SetDevice", "setDevice", "ExchangeDevice", "MaybeSetDevice")
+_SETS = re.compile(rf"(?:.*::)?(?:{'|'.join(_SETTERS)})\Z")
 
 
 def bare(kind: str) -> str:
@@ -21,13 +22,22 @@ def bare(kind: str) -> str:
     return re.sub(r"<.*", "", plain, flags=re.DOTALL).strip()
 
 
-def is_guard(kind: str, named: Sequence[str] = ()) -> bool:
+def is_guard(kind: str, named: Collection[str] = ()) -> bool:
     """Whether a type's name is that of a device guard; ``named`` are a project's own."""
     plain = bare(kind)
     return bool(GUARD.match(plain)) or plain.rsplit("::", 1)[-1] in named
 
 
-def sets_device(one: Statement, named: Sequence[str] = ()) -> bool:
+@lru_cache(maxsize=1)
+def guards_of(tree: CheckedTree) -> frozenset[str]:
+    """The names that stand for a guard in a source: those that its settings name, and its own classes whose objects
+    set the device when they are made."""
+    makers = (one for one in tree.calling_any(_SETTERS) if one.classes and one.name.split("::")[-1] == one.scope[-1])
+    setting = (one for one in makers if any(_SETS.match(c.name) for held in one.walk() for c in held.calls))
+    return frozenset((*tree.settings.guards, *(one.scope[-1] for one in setting)))
+
+
+def sets_device(one: Statement, named: Collection[str] = ()) -> bool:
     """Whether a device is set from this statement on: a named guard is made, or the device is set by a call."""
     if any(is_guard(d.type, named) and d.name and not unnamed(one) for d in one.declares):
         return True

@@ -104,9 +104,10 @@ _built.gone(
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 
@@ -133,7 +134,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if any(name in text for name in missing):
             yield from _uses(file, text, missing, live)
         if any(name in text for name in exports):
-            for node, name, module in _unknown(text, exports):
+            for node, name, module in _unknown(tree, text, exports):
                 # Told already, or exported in a way that is not known here.
                 if name not in missing and name not in live and not _is_quoted(tree, name):
                     said = f"{name} is called on the built module {module}, which does not export it"
@@ -154,16 +155,25 @@ def _dead(tree: CheckedTree, files: Iterable[str]) -> dict[str, tuple[str, int]]
     return out
 
 
-def _exports(tree: CheckedTree) -> dict[str, frozenset[str]]:
-    """The built modules of pybind11 and nanobind by the last part of their names, with what each exports. A module of
-    Python with that name may stand in its place: then nothing is said."""
-    out: dict[str, set[str]] = {}
+class _Module(Struct):
+    """A built module: what it exports, and the modules that it is a part of."""
+
+    names: set[str]
+    within: set[str]
+
+
+def _exports(tree: CheckedTree) -> dict[str, _Module]:
+    """The built modules of pybind11 and nanobind by the last part of their names. A module of Python with that name
+    may stand in its place: then nothing is said."""
+    out: dict[str, _Module] = {}
     for op in tree.every_op:
         if op.kind in ("pybind11", "nanobind"):
-            for module, name in itertools.pairwise(op.name.split(".")):
-                out.setdefault(module, set()).add(name)
+            for parent, module, name in zip(["", *(parts := op.name.split("."))], parts, parts[1:], strict=False):
+                held = out.setdefault(module, _Module(set(), set()))
+                held.names.add(name)
+                held.within.add(parent)
     python = {re.split(r"[/.]", f"/{file}")[-2] for file in tree.files("python")}
-    return {module: frozenset(names) for module, names in out.items() if module not in python}
+    return {module: held for module, held in out.items() if module not in python}
 
 
 def _is_quoted(tree: CheckedTree, name: str) -> bool:
@@ -173,7 +183,7 @@ def _is_quoted(tree: CheckedTree, name: str) -> bool:
     return any(quoted in text and quoted in _DEAD.sub("", _COMMENT.sub("", text)) for text in texts)
 
 
-def _unknown(text: str, exports: dict[str, frozenset[str]]) -> Iterator[tuple[ast.Call, str, str]]:
+def _unknown(tree: CheckedTree, text: str, exports: dict[str, _Module]) -> Iterator[tuple[ast.Call, str, str]]:
     """Calls on an imported module that exports other names alone: the call, the name, the module."""
     try:
         module = ast.parse(text)
@@ -184,6 +194,7 @@ def _unknown(text: str, exports: dict[str, frozenset[str]]) -> Iterator[tuple[as
         for node in ast.walk(module)
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
+        if _may_be_built(tree, node, alias.name, exports)
     }
     for node in ast.walk(module):
         if (
@@ -192,8 +203,25 @@ def _unknown(text: str, exports: dict[str, frozenset[str]]) -> Iterator[tuple[as
             and isinstance(node.func.value, ast.Name)
         ):
             name, held = node.func.attr, imported.get(node.func.value.id, "")
-            if held in exports and name not in exports[held] and not name.startswith("__"):
+            if held in exports and name not in exports[held].names and not name.startswith("__"):
                 yield node, name, held
+
+
+def _may_be_built(
+    tree: CheckedTree, node: ast.Import | ast.ImportFrom, name: str, exports: dict[str, _Module]
+) -> bool:  # fmt: skip
+    """Whether an import can mean a module that this source builds: by itself, from a package of this source (from any
+    where there is none), or from the module that it is a part of. Another package may have one of the same name."""
+    *path, last = (*((node.module or "").split(".") if isinstance(node, ast.ImportFrom) else ()), *name.split("."))
+    path = [part for part in path if part]
+    if last not in exports:
+        return False
+    if not path or (isinstance(node, ast.ImportFrom) and node.level):
+        return True
+    if path[-1] in exports[last].within:
+        return True
+    packages = {folder for file in tree.files("python") for folder in file.split("/")[:-1]}
+    return not packages or path[0] in packages
 
 
 def _uses(file: str, text: str, missing: dict[str, tuple[str, int]], live: set[str]) -> Iterator[Draft]:

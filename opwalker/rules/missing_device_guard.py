@@ -146,7 +146,7 @@ from collections.abc import Iterator
 
 from opwalker.model.check import CallSite, CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
-from opwalker.rules._guards import sets_device
+from opwalker.rules._guards import guards_of, sets_device
 from opwalker.rules._launches import Point, Site, locals_of_point, points, roots_first, sites
 
 _NUMBER = re.compile(
@@ -189,7 +189,7 @@ def _launch(tree: CheckedTree, routine: Routine) -> tuple[str, int, str, str] | 
 
 
 def _guarded(tree: CheckedTree, site: Site | Point) -> bool:
-    return any(sets_device(one, tree.settings.guards) for one in (*site.before, *site.around))
+    return any(sets_device(one, guards_of(tree)) for one in (*site.before, *site.around))
 
 
 def _copy(tree: CheckedTree, routine: Routine) -> tuple[str, int, str, str] | None:
@@ -240,7 +240,7 @@ def _given_data(tree: CheckedTree, routine: Routine) -> bool:
 def _guarded_call(tree: CheckedTree, site: CallSite) -> bool:
     for point in points(site.caller.statements):
         if site.call in point.statement.calls:
-            if not any(sets_device(one, tree.settings.guards) for one in (*point.before, *point.around)):
+            if not any(sets_device(one, guards_of(tree)) for one in (*point.before, *point.around)):
                 return False
     return True
 

@@ -84,7 +84,7 @@ from collections.abc import Collection, Iterator, Mapping
 from opwalker.model.check import CallSite, CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._launches import Point, Site, locals_of, locals_of_point, points, sites
-from opwalker.rules._values import checks_before, extents, number_of, terms_of
+from opwalker.rules._values import checks_before, extents, number_of, split, terms_of
 from opwalker.rules._zero import FIXED, excludes_zero, zero_with
 
 _SIZED = re.compile(r"(?:\.|->)(?:size|numel)\(")
@@ -141,12 +141,18 @@ def _may_be_zero(
     terms = zero_with(axis, known)
     parameters = {one.name for one in routine.parameters}
     sizes = sorted((one for one in terms if _SIZED.search(one)), key=lambda one: ("size(0)" not in one, one))
-    for size in (*sizes, *sorted(terms & parameters)):
+    given = sorted(one for one in terms & parameters if not _is_of_model(one))
+    for size in (*sizes, *given):
         same = {one for one in terms if one == size or size in zero_with(one, known)}
         way = _unchecked(tree, routine, site, same, known, 0)
         if way is not None:
             return axis.strip() if re.fullmatch(r"\w+", axis.strip()) else size, way
     return None
+
+
+def _is_of_model(name: str) -> bool:
+    """Whether a parameter is a size of the model by its name; a single letter may mean anything, and a grid is none."""
+    return len(name) > 1 and "grid" not in name.lower() and FIXED.search(name) is not None
 
 
 def _unchecked(
@@ -156,7 +162,7 @@ def _unchecked(
     checks = list(checks_before(point.before, point.around, point.statement))
     if any(excludes_zero(text, holds, terms, known) for text, holds, _ in checks):
         return None
-    if any(_raised(one, terms, known) for one in point.before):
+    if any(_raised(one, terms, known) or _is_told_apart(one, terms, known) for one in point.before):
         return None
     sizes = {one for one in terms if _SIZED.search(one)}
     last = {axis for text, holds, _ in checks for axis in _last_axes(text, holds)}
@@ -194,6 +200,16 @@ def _raised(one: Statement, terms: set[str], known: Mapping[str, str]) -> bool:
     """``if (grid == 0) grid = 1;``"""
     assigned = {assigned.target.strip() for held in one.body for assigned in held.assigns}
     return one.kind == "if" and bool(assigned & terms) and excludes_zero(one.text, False, terms, known)
+
+
+def _is_told_apart(one: Statement, terms: set[str], known: Mapping[str, str]) -> bool:
+    """``x.view({x.size(0), -1})``: an extent of -1 cannot be worked out beside one of 0, and torch says so."""
+    for call in one.calls:
+        if call.simple in ("view", "reshape") and call.receiver is not None:
+            extents = [part.strip() for argument in call.arguments for part in split(argument.strip("{} "))]
+            if "-1" in extents and any(zero_with(part, known) & terms for part in extents):
+                return True
+    return False
 
 
 def _passed(routine: Routine, site: CallSite, terms: set[str]) -> tuple[set[str], dict[str, str], Point | None]:
