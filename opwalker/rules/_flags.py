@@ -38,6 +38,8 @@ _CAST = re.compile(
     r"\*\s*(?:\(\s*[^()]*\bvolatile\b[^()]*\*\s*\)|(?:reinterpret|static|const)_cast\s*<[^<>]*\bvolatile\b[^<>]*\*\s*>)"
     r"\s*\(*\s*&?\s*([A-Za-z_]\w*(?:\s*\[[^\]]*\]|\s*(?:->|\.)\s*\w+)*)"
 )
+#: An element of an array: its index is a stem and a number.
+_ELEMENT = re.compile(r"&?(?P<base>[^\[\]]+)\[(?P<stem>(?!\d+\])[^\[\]]+?)?(?:(?:\+|(?<=\[))(?P<off>\d+))?\]")
 #: An address that says which member or variable it is of: nothing is called for it, and nothing added.
 _PLACE = re.compile(r"[&(\s]*[A-Za-z_]\w*(?:\s*\[[^\[\]]*\]|\s*(?:->|\.)\s*\w+)*[)\s]*")
 #: The value of a pointer that is set: where a flag lies, and no flag.
@@ -47,7 +49,7 @@ _POINTER = re.compile(r"\w+_cast<[^<>]*\*\s*>")
 class Access(Struct, frozen=True):
     """A load or store of a flag: ``kind`` is ``store`` or ``poll``; ``how`` is ``volatile``, ``atomic`` (in assembly
     too) or ``plain``; ``field`` the member or variable; ``at`` the line on which its reference is made, where that is
-    another."""
+    another; ``place`` what the reference is made of, as written without blanks."""
 
     kind: str
     how: str
@@ -58,6 +60,17 @@ class Access(Struct, frozen=True):
     routine: Routine
     line: int
     at: int
+    place: str = ""
+
+    def is_apart(self, other: Access) -> bool:
+        """Whether two accesses of one routine are to different elements of one array: their indices differ by a
+        number."""
+        if self.routine is not other.routine:
+            return False
+        one, two = _ELEMENT.fullmatch(self.place), _ELEMENT.fullmatch(other.place)
+        if one is None or two is None or (one["base"], one["stem"]) != (two["base"], two["stem"]):
+            return False
+        return (one["off"] or "0") != (two["off"] or "0")
 
 
 @lru_cache(maxsize=1)
@@ -122,8 +135,8 @@ def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
                 )
         for call in one.calls:
             if call.simple in ("store", "fetch_add", "exchange") and call.receiver in refs:
-                field, scope, peer, at = refs[call.receiver]
-                yield Access("store", "atomic", field, _order(call), scope, peer, routine, call.line, at)
+                field, scope, peer, at, place = refs[call.receiver]
+                yield Access("store", "atomic", field, _order(call), scope, peer, routine, call.line, at, place)
 
 
 def _in_assembly(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
@@ -153,8 +166,8 @@ def _polled(
     loads = [call for call in calls if call.simple == "load"]
     for call in loads:
         if call.receiver in refs:
-            field, scope, peer, at = refs[call.receiver]
-            yield Access("poll", "atomic", field, _order(call), scope, peer, routine, line, at)
+            field, scope, peer, at, place = refs[call.receiver]
+            yield Access("poll", "atomic", field, _order(call), scope, peer, routine, line, at, place)
     cast = {_field(found[1]) for found in _CAST.finditer(text)}
     for field, found in ((_field(found[1]), found[1]) for found in _CAST.finditer(text)):
         yield Access("poll", "volatile", field, None, None, bool(_PEER.search(found)), routine, line, line)
@@ -166,18 +179,19 @@ def _polled(
                 yield Access("poll", how, field, None, None, bool(_PEER.search(found.group())), routine, line, line)
 
 
-def _references(declared: Iterable[DeclareText]) -> dict[str, tuple[str, str | None, bool, int]]:
-    """Atomic references among what a routine declares: ``name → (field, scope, peer, line)``."""
-    out: dict[str, tuple[str, str | None, bool, int]] = {}
+def _references(declared: Iterable[DeclareText]) -> dict[str, tuple[str, str | None, bool, int, str]]:
+    """Atomic references among what a routine declares: ``name → (field, scope, peer, line, place)``."""
+    out: dict[str, tuple[str, str | None, bool, int, str]] = {}
     for one in declared:
         if "atomic" in one.type or "atomic_ref" in (one.value or ""):
             text = one.value or ""
             scope = _SCOPE.search(one.type + text)
-            found = _field(text.strip("(){}= "))
+            plain = text.strip("(){}= ")
+            found = _field(plain)
             if found:
                 default = "system" if _ATOMIC.search(one.type + text) else None
                 named = scope[1] if scope else default
-                out[one.name] = (found, named, bool(_PEER.search(text)), one.line)
+                out[one.name] = (found, named, bool(_PEER.search(text)), one.line, "".join(plain.split()))
     return out
 
 

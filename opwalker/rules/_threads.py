@@ -30,6 +30,8 @@ class Threads:
         for first, last, name in _declared(routine):
             self._ranges.setdefault(name, []).append((first, last))
         self._names: set[tuple[str, int]] = set()
+        # Every thread reads the same of what a block shares.
+        shared = {d.name for one in routine.walk() for d in one.declares if "__shared__" in d.type}
         for _ in range(6):
             before = len(self._names)
             for one in routine.walk():
@@ -40,7 +42,9 @@ class Threads:
                         self._names.add(self._variable(declared.name, one.line))
                 for assigned in one.assigns:
                     plain = assigned.target.strip()
-                    if re.fullmatch(r"\w+", plain) and self.differ(assigned.value, one.line):
+                    if plain in shared or not re.fullmatch(r"\w+", plain):
+                        continue
+                    if self.differ(assigned.value, one.line):
                         self._names.add(self._variable(plain, one.line))
             if len(self._names) == before:
                 break

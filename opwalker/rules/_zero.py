@@ -23,6 +23,7 @@ _OF_ALL = re.compile(r"\w+(?:\.|->)(?:numel\(\)|size\(0\))\Z")
 #: Sizes that a model has, and not its load: they are not 0.
 FIXED = re.compile(
     r"(?i)weight|expert|head|vocab|hidden|layer|scale|zero|dim\Z|width|col(?:umn)?s?\Z|channel|feature|\A[kndh]\Z"
+    r"|kernel_?(?:size|volume)"
 )
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _DEEPEST = 8
@@ -34,24 +35,29 @@ def excludes_zero(condition: str, holds: bool, terms: set[str], known: Mapping[s
     return truth is False if holds else truth is True
 
 
-def zero_with(text: str, known: Mapping[str, str], depth: int = 0) -> set[str]:
+def zero_with(
+    text: str, known: Mapping[str, str], depth: int = 0, unit: frozenset[str] | None = None
+) -> set[str]:  # fmt: skip
     """The terms of an extent that it is 0 with: those above a fraction bar, locals followed."""
-    return _above_bar(parse_expression(text.strip().removeprefix("=").strip()), known, depth)
+    return _above_bar(parse_expression(text.strip().removeprefix("=").strip()), known, depth, unit)
 
 
-def _above_bar(expr: Expr, known: Mapping[str, str], depth: int, unit: frozenset[str] = frozenset()) -> set[str]:
-    """``unit`` is what the extent is divided by: ``(n + unit - 1) / unit`` is 0 with ``n`` alone."""
+def _above_bar(expr: Expr, known: Mapping[str, str], depth: int, unit: frozenset[str] | None = None) -> set[str]:
+    """``unit`` is what the extent is divided by, None where it is not: ``(n + unit - 1) / unit`` is 0 with ``n``
+    alone, and ``n + 1`` with nothing."""
     if expr.kind == "binary" and expr.text in ("/", "%", ">>"):
         return _above_bar(expr.parts[0], known, depth, frozenset(terms_of(print_expression(expr.parts[1]), known)))
     if expr.kind == "binary" and expr.text in ("+", "-"):
         sides = [_above_bar(one, known, depth, unit) for one in expr.parts]
-        open_sides = [side for side in sides if side and not side <= unit]
+        if unit is None and expr.text == "+" and any(_is_positive(one) for one in expr.parts):
+            return set()
+        open_sides = [side for side in sides if side and not side <= (unit or frozenset())]
         return open_sides[0] if len(open_sides) == 1 else set()  # a sum is 0 only where all of it is
     if expr.kind == "name":
         found = terms_of(expr.text, {})
         if found and expr.text in known and depth < _DEEPEST and not known[expr.text].lstrip("= ").startswith("["):
             rest = {name: value for name, value in known.items() if name != expr.text}
-            found |= zero_with(known[expr.text], rest, depth + 1)
+            found |= zero_with(known[expr.text], rest, depth + 1, unit)
         return found
     if expr.kind == "call" and expr.parts:
         callee = expr.parts[0]
@@ -69,6 +75,10 @@ def _above_bar(expr: Expr, known: Mapping[str, str], depth: int, unit: frozenset
     if expr.kind in ("member", "index", "raw"):
         return terms_of(print_expression(expr), known)
     return {term for one in expr.parts for term in _above_bar(one, known, depth, unit)}
+
+
+def _is_positive(expr: Expr) -> bool:
+    return expr.kind == "number" and re.fullmatch(r"[1-9][\d']*[uUlL]*", expr.text) is not None
 
 
 class _Zero:

@@ -55,6 +55,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if one.order != "relaxed" or _fenced(one):
             continue
         others = [other for other in (polls if one.kind == "store" else stores) if other.field == one.field]
+        others = [other for other in others if not one.is_apart(other)]
         if not others:
             continue
         word = "stored" if one.kind == "store" else "polled"

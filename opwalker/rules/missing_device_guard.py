@@ -150,7 +150,7 @@ from opwalker.rules._guards import guards_of, sets_device
 from opwalker.rules._launches import Point, Site, locals_of_point, points, roots_first, sites
 
 _NUMBER = re.compile(
-    r"(?:const\s+)?(?:std::)?(?:signed|bool|char|short|int|long|unsigned|float|double|size_t|u?int(?:8|16|32|64)_t|string|"
+    r"(?:const\s+)?(?:std::)?(?:signed|bool|char|short|int|long|unsigned|float|double|size_t|u?int(?:8|16|32|64|ptr)_t|string|"
     r"DLDataType|(?:\w+::)*(?:ScalarType|dtype|Dtype|DataType)|\s)+"
     r"(?:const)?\s*&?"
 )

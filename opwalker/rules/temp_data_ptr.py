@@ -47,6 +47,7 @@ import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Rule
+from opwalker.notation.cpp_expression import parse_expression
 from opwalker.rules._launches import sites
 from opwalker.rules._tensors import POINTER
 
@@ -77,19 +78,33 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         for one in routine.walk():
             for assigned in one.assigns:
                 copy = _copied(assigned.value) if assigned.operator == "=" and one.macro is None else None
-                if copy is not None and re.search(r"data_ptr\s*(?:<[^<>]*>)?\s*\(\s*\)\s*\)*\Z", assigned.value):
+                if copy is not None and _is_pointer(assigned.value):
                     said = f"{assigned.target} points into `{copy}`, a copy that is gone after this statement"
                     yield Draft(routine.file, assigned.line, said, symbol=assigned.target)
             for declared in one.declares:
-                copy = (
-                    _copied(declared.value or "") if "*" in declared.type or declared.type.startswith("auto") else None
-                )
+                pointer = "*" in declared.type or ("auto" in declared.type and _is_pointer(declared.value or ""))
+                copy = _copied(declared.value or "") if pointer else None
                 if copy is not None and (one.macro is None or not one.macro.known):
                     said = f"{declared.name} points into `{copy}`, a copy that is gone after this statement"
                     file, line = routine.file, declared.line
                     if one.macro is not None:
                         file, line = one.macro.file, one.macro.line
                     yield Draft(file, line, said, symbol=declared.name)
+
+
+def _is_pointer(value: str) -> bool:
+    """Whether a value is the data pointer that it takes, cast or moved on: what a function makes of one may be
+    anything."""
+    found = [parse_expression(value.strip().removeprefix("=").strip())]
+    while found:
+        one = found.pop()
+        if one.kind == "call" and one.parts and re.search(r"data_ptr(?:<.*>)?\Z", one.parts[0].text):
+            return True
+        if one.kind == "cast":
+            found.append(one.parts[-1])
+        elif one.kind in ("binary", "braces", "paren", "ternary"):
+            found += one.parts
+    return False
 
 
 def _copied(text: str) -> str | None:
