@@ -41,9 +41,6 @@ def in_assembly(tree: CheckedTree, routine: Routine) -> Iterator[Told]:
     that is made for one."""
     if _made_for(routine)[0] is not None:
         return
-    names = makers(tree)
-    if not any(one.kind == "asm" or any(call.simple in names for call in one.calls) for one in routine.walk()):
-        return
     values = {d.name: d.value for one in routine.walk() for d in one.declares if d.value}
     yield from _below(tree, routine, routine.statements, values, False)
 

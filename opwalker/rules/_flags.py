@@ -90,8 +90,7 @@ def _at_stake(tree: CheckedTree) -> bool:
     if not fields or not fields.isdisjoint(tree.volatile):
         return bool(fields)
     more = {(one.file, one.line): one for one in (*tree.ordered, *tree.calling_any(makers(tree)))}
-    others = (one for one in _all(tree, more.values()) if one.how != "plain" or one.peer)
-    return any(one.field in fields for one in others)
+    return any(one.field in fields for one in _all(tree, more.values()) if one.how != "plain")
 
 
 def _all(tree: CheckedTree, routines: Iterable[Routine]) -> Iterator[Access]:
