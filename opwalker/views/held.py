@@ -17,6 +17,7 @@ from opwalker.model.launch import CaseFact
 from opwalker.notation.cpp_expression import negated, print_expression
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches
+from opwalker.views.elements import elements_of, is_element
 from opwalker.views.returns import words_of
 from opwalker.views.value_facts import NOTHING_KNOWN, Known
 from opwalker.views.value_marks import Marks
@@ -92,12 +93,14 @@ def _held(body: Body, marks: Marks, name: str) -> HeldFact | None:
 
 def _value(body: Body, held: LocalFact) -> str | None:
     """What a local is made of, as it is written; None where that is no value, or too long to help."""
+    if elements := elements_of(body, held):
+        return f"each of {', '.join(elements)}"
     if held.value is None or _in_loop_head(body, held) or body.lambda_at(held.value) is not None:
         return None
     text = body.written(held.value).strip()
     if text[:1] in "({" and match_bracket(text, 0) == len(text):
         text = text[1:-1].strip()
-    if body.expanded.full[held.start : held.value[0]].rstrip().endswith(":") or "[&]" in text or "{" in text:
+    if is_element(body, held) or "[&]" in text or "{" in text:
         return None
     return text if text and len(text) <= _LONG else None
 

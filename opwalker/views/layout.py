@@ -22,6 +22,7 @@ from opwalker.notation.cpp_expression import negated, parse_expression, print_ex
 from opwalker.notation.tensor_expression import asked, stride_of, whole
 from opwalker.views.branches import Guard, needed
 from opwalker.views.checks import demands_of
+from opwalker.views.elements import elements_of
 from opwalker.views.returns import Returns, all_of
 from opwalker.views.values import Values
 
@@ -63,6 +64,12 @@ def layout_uses(
         where, text, _ = values.origin(name, offset, tensor=True)
         return text if where is host and text in tensors else None
 
+    def each(name: str, offset: int) -> list[str]:
+        """The tensors that a name means: several for the variable of a loop over a list of them."""
+        locals_ = body.locals_at(name, offset)
+        elements = elements_of(body, locals_[0]) if len(locals_) == 1 else ()
+        return [tensor for one in elements or (name,) if (tensor := of(one, offset))]
+
     def under(guards: Sequence[Guard]) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*entered, *(said(g.condition) for g in needed(guards)))))
 
@@ -72,29 +79,32 @@ def layout_uses(
         for one in options if len(options) > 1 else ():
             # `!x || x.is_contiguous()`: where the others do not hold.
             told = asked(one)
-            if told and told[1] in ("is_contiguous", "IsContiguous") and (tensor := of(told[0], demand.offset)):
+            if told and told[1] in ("is_contiguous", "IsContiguous"):
                 others = tuple(said(negated(other)) for other in options if other is not one)
                 conditions = tuple(t for t in (*under(demand.guards), *others) if t != f"{told[0]} is given")
-                yield tensor, LayoutUse("contiguous", demand.line, under=conditions)
+                for tensor in each(told[0], demand.offset):
+                    yield tensor, LayoutUse("contiguous", demand.line, under=conditions)
         told = asked(expr)
-        if told and told[1] in ("is_contiguous", "IsContiguous") and (tensor := of(told[0], demand.offset)):
+        if told and told[1] in ("is_contiguous", "IsContiguous"):
             conditions = tuple(t for t in under(demand.guards) if t != f"{told[0]} is given")
-            yield tensor, LayoutUse("contiguous", demand.line, under=conditions)
+            for tensor in each(told[0], demand.offset):
+                yield tensor, LayoutUse("contiguous", demand.line, under=conditions)
         elif expr.kind == "call" and "contiguous" in expr.parts[0].simple.lower():
             # A helper of the project's own: what it demands is its own matter.
             for part in expr.parts[1:]:
-                if tensor := of(print_expression(part), demand.offset):
+                for tensor in each(print_expression(part), demand.offset):
                     yield tensor, LayoutUse("helper", demand.line, name=expr.parts[0].simple)
         elif expr.kind == "binary" and expr.text == "==":
             for left, right in (expr.parts, expr.parts[::-1]):
                 found = stride_of(left)
-                if found and whole(right) == 1 and (tensor := of(found[0], demand.offset)):
+                if found and whole(right) == 1:
                     conditions = tuple(t for t in under(demand.guards) if t != f"{found[0]} is given")
-                    yield tensor, LayoutUse("stride", demand.line, found[1], under=conditions)
+                    for tensor in each(found[0], demand.offset):
+                        yield tensor, LayoutUse("stride", demand.line, found[1], under=conditions)
         for one in walk(expr):
             # Whatever else a check asks of a stride stands with the checks; that nothing is asked is not true then.
             found = stride_of(one)
-            if found and (tensor := of(found[0], demand.offset)):
+            for tensor in each(found[0], demand.offset) if found else ():
                 yield tensor, LayoutUse("elsewhere", demand.line, found[1])
     passed = _passed_names(body, launches)
     for call in body.facts.calls:

@@ -256,6 +256,25 @@ def test_what_a_function_beside_the_way_asks_for_is_no_absence() -> None:
 
 
 @pytest.mark.parametrize(
+    "loop",
+    [
+        "for (const at::Tensor* one : {&x, &y}) { TORCH_CHECK(one->is_contiguous()); }",
+        "for (auto one : std::initializer_list<const at::Tensor*>{&x, &y}) TORCH_CHECK(one->is_contiguous());",
+        "std::vector<at::Tensor> all{x, y}; for (const auto& one : all) { TORCH_CHECK(one.is_contiguous()); }",
+        "auto all = {std::cref(x), std::cref(y)}; for (const at::Tensor& one : all) TORCH_CHECK(one.is_contiguous());",
+    ],
+)
+def test_what_a_loop_over_a_list_asks_of_each(loop: str) -> None:
+    assert [one.layout for one in of(loop, head=KERNEL)] == ["must be contiguous"] * 2
+
+
+@pytest.mark.parametrize("listed", ["more(x, y)", "{x.view(-1), y}", "others"])
+def test_a_list_that_is_not_written_out_says_nothing_of_its_elements(listed: str) -> None:
+    loop = f"for (const auto& one : {listed}) {{ TORCH_CHECK(one.is_contiguous()); }}"
+    assert [one.layout for one in of(loop, head=KERNEL)] == [None, None]
+
+
+@pytest.mark.parametrize(
     "check",
     ["x.stride(0) == y.stride(0)", "y.stride(0) == x.stride(0)", "x.stride(0) % 8 == 0", "n == 1 || x.stride(0) > n"],
 )

@@ -49,3 +49,16 @@ def test_names_of_conditions_are_told_with_what_they_hold() -> None:
     # What a check speaks of stands with it.
     assert [one.name for one in host.held] == ["heads", "given_ids"]
     assert "`bytes` | `lanes * 4`" in section(note_of(walk, "cuda"), "checks")
+
+
+def test_the_variable_of_a_loop_over_a_list_is_told_with_the_list() -> None:
+    text = """void fold(torch::Tensor& x, torch::Tensor& y) {
+  for (const torch::Tensor* one : {&x, &y}) {
+    TORCH_CHECK(one->dim() == 1);
+  }
+}
+TORCH_LIBRARY(ns, m) { m.impl("fold", torch::kCUDA, &fold); }
+"""
+    host = walk_of(text, "ns::fold").implementations[0].host
+    assert host is not None
+    assert [(one.name, one.value, one.line) for one in host.held] == [("one", "each of x, y", 2)]
