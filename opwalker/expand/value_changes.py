@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from opwalker.expand.bodies import Body
 from opwalker.expand.values import Number, Pointer, Several, Unread, Value, combined, moved
 from opwalker.model.access import Change, Loop
-from opwalker.model.body import LocalFact
+from opwalker.model.body import Block, LocalFact
 from opwalker.notation.cpp_expression import negated, parse_expression, print_expression
 from opwalker.notation.polynomial import Poly, poly
 
@@ -105,14 +105,16 @@ class Changes:
         if not changes:
             return start
         for loop in self._loops:
-            if loop.start <= at < loop.end and any(loop.start <= c.start < loop.end for c in changes):
+            if _anew(loop, local) or not loop.start <= at < loop.end:
+                continue
+            if any(loop.start <= c.start < loop.end for c in changes):
                 return None
         before = [c for c in changes if _made_before(c, at) and not self._apart(c.start, at)]
         # What is certainly set anew does not depend on what was before.
-        anew = [n for n, c in enumerate(before) if c.operator == "=" and self._certain(c, at)]
+        anew = [n for n, c in enumerate(before) if c.operator == "=" and self._certain(c, local, at)]
         value = start
         for change in before[anew[-1] if anew else 0 :]:
-            if not self._certain(change, at):
+            if not self._certain(change, local, at):
                 return None
             made = self._made(reader, change, value)
             if isinstance(made, Unread):
@@ -177,14 +179,25 @@ class Changes:
                 found = f"!({text})" if block.kind.startswith("else") else text
         return found
 
-    def _certain(self, change: Change, at: int) -> bool:
+    def _certain(self, change: Change, local: LocalFact | None, at: int) -> bool:
         """Whether a change has been made once the offset is reached: its block holds the offset, and no loop."""
-        if any(loop.start <= change.start < loop.end for loop in self._loops):
+        within = (loop for loop in self._loops if loop.start <= change.start < loop.end)
+        if not all(_anew(loop, local) and loop.start <= at < loop.end for loop in within):
             return False
         return all(
-            block.start <= at < block.end
+            block.start <= at < block.end or self._compiled_with(block, at)
             for block in self._body.facts.blocks
             if block.start <= change.start < block.end
+        )
+
+    def _compiled_with(self, block: Block, at: int) -> bool:
+        """Whether a block is compiled wherever what stands at an offset is: both are cut by the same condition."""
+        if not block.kind.endswith("constexpr") or block.condition is None:
+            return False
+        text = self._body.text(block.condition)
+        return any(
+            other.start <= at < other.end and other.kind == block.kind and self._body.text(other.condition) == text
+            for other in self._body.constexpr_blocks
         )
 
     @staticmethod
@@ -209,6 +222,11 @@ def _positive(condition: str) -> str:
     opposite = condition.startswith("!(") and condition.endswith(")")
     expr = parse_expression(condition[2:-1] if opposite else condition)
     return print_expression(negated(expr) if opposite else expr)
+
+
+def _anew(loop: Loop, local: LocalFact | None) -> bool:
+    """Whether a variable is another one in each pass of a loop."""
+    return local is not None and loop.body[0] <= local.start < loop.body[1]
 
 
 def _made_before(change: Change, at: int) -> bool:

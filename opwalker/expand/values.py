@@ -91,6 +91,14 @@ class World:
             name += "'"
         return Atom("symbol", name)
 
+    def namesakes(self, name: str) -> list[Atom]:
+        """The symbols of all things that are called so."""
+        out = []
+        while name in self._names:
+            out.append(Atom("symbol", name))
+            name += "'"
+        return out
+
     def moves(self, value: Poly) -> bool:
         """Whether a value depends on the thread or on a step of a loop."""
         return any(a in self.moving or a.kind == "load" or a.name in THREAD_INDEXES for a in value.all_atoms())

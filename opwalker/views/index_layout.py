@@ -22,15 +22,19 @@ from opwalker.model.access import LOADS, STORES, Access
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.layout import Coordinate, LayoutFact
 from opwalker.notation.cpp_expression import Expr, parse_expression
-from opwalker.notation.polynomial import Atom, Poly, poly, symbol
+from opwalker.notation.polynomial import Atom, Poly, of_atom, poly, symbol
+from opwalker.notation.polynomial import replace as replaced
 from opwalker.views.index_compare import Comparison, Dim, Taken, compare
-from opwalker.views.index_names import names_of
-from opwalker.views.kernel_conditions import Conditions, either, joined
+from opwalker.views.index_names import clear_names, names_of
+from opwalker.views.kernel_conditions import Conditions, joined
 from opwalker.views.kernel_values import KernelValues
+from opwalker.views.layout_facts import as_passed, kind_of, one_way, requirements, way_of
 
 #: Accesses of one kernel that are looked at, and facts that are given for one tensor.
 _MAX_ACCESSES = 400
 _MAX_FACTS = 12
+#: What the host passes is shown up to so many characters in the index of a tensor without a documented shape.
+_LONG = 80
 _CASTS = frozenset("reinterpret_cast static_cast const_cast".split()) | LOADS | STORES
 
 
@@ -53,6 +57,7 @@ class LayoutReader:
     def __init__(self, values: KernelValues) -> None:
         self._passed = values.passed
         self._documented = values.documented
+        self._known = {*values.documented, *values.undocumented}
         self._own = values.own
         self._world = values.world
         self._calls = values.calls
@@ -76,16 +81,17 @@ class LayoutReader:
                 if asked[found.parameter] > 2 * _MAX_FACTS:
                     continue
                 made[key] = self._fact(found)
-            fact = replace(made[key], access=_kind(found.access), line=found.line)
-            groups.setdefault(_way(fact), []).append((fact, found.where))
+            fact = replace(made[key], access=kind_of(found.access), line=found.line)
+            groups.setdefault(way_of(fact), []).append((fact, found.where))
         per: Counter[str] = Counter()
         out = []
         for facts in groups.values():
             parameter = facts[0][0].parameter
             per[parameter] += 1
             if per[parameter] <= _MAX_FACTS:
-                out += _one_way(facts)
+                out += one_way(facts)
         places = {p.name: number for number, p in enumerate(self._reader.body.function.parameters)}
+        out = clear_names(self._world, out)
         return tuple(sorted(out, key=lambda fact: (places.get(fact.parameter, -1), fact.line)))
 
     # -- accesses ---------------------------------------------------------------------------------------------------
@@ -114,10 +120,10 @@ class LayoutReader:
                 place = self._unread(reader, expr, access, place)
             options = place.options if isinstance(place, Several) else (("", place),)
             options = [(under, one) for under, one in options if isinstance(one, Pointer)]
-            options = [(under, one) for under, one in options if one.root in self._documented]
+            options = [(under, one) for under, one in options if one.root in self._known]
             if options and access.kind != "call" and (access.start, access.end) in passed_on:
                 span = (access.start, access.end)
-                access = _as_passed(access, *self._passed_how.of(passed_on[span], span, reader))
+                access = as_passed(access, *self._passed_how.of(passed_on[span], span, reader))
             known = relations + relations_at(reader, access.start) if options else []
             at = line or body.use_line(access.start)
             cuts = self._conditions.compiled(reader, access.start) if options else ()
@@ -162,7 +168,7 @@ class LayoutReader:
             values = tuple(reader.span(span) for span in call.arguments)
             pointers = [ValueReader.pointer(v) for v in values]
             roots = {o.root for p in pointers for _, o in _options(p)}
-            if not roots & self._documented.keys():
+            if not roots & self._known:
                 continue
             template = None
             if call.template_arguments:
@@ -186,7 +192,7 @@ class LayoutReader:
         for number, (span, value) in enumerate(zip(call.arguments, values, strict=True)):
             expr, value = parse_expression(reader.body.expanded.text[slice(*span)]), ValueReader.pointer(value)
             at_element = (expr.kind == "unary" and expr.text == "&") or (expr.kind == "binary" and expr.text == "+")
-            if at_element and isinstance(value, Pointer) and value.root in self._documented:
+            if at_element and isinstance(value, Pointer) and value.root in self._known:
                 access = Access("call", *span, span, None, *(number == 0 and call.simple.startswith("atomic"),) * 2, 0)
                 known = relations + relations_at(reader, call.start)
                 at = line or reader.body.use_line(call.start)
@@ -195,21 +201,23 @@ class LayoutReader:
     # -- verdicts ---------------------------------------------------------------------------------------------------
 
     def _fact(self, found: _Found) -> LayoutFact:
-        documented = self._documented[found.parameter]
+        documented = self._documented.get(found.parameter)
         offset = found.place.offset
         common = {
-            "tensor": documented.tensor,
+            "tensor": documented.tensor if documented else self._passed.names.get(found.parameter, found.parameter),
             "parameter": found.parameter,
-            "documented": documented.text,
+            "documented": documented.text if documented else "",
             "line": found.line,
             "file": self._reader.body.path,
-            "access": _kind(found.access),
+            "access": kind_of(found.access),
             "width": None if found.place.step == poly(1) else f"{shown(found.place.step)} elements",
             "through": " → ".join(dict.fromkeys(found.through)) or None,
-            "documented_at": documented.at,
+            "documented_at": documented.at if documented else None,
             "under": found.under,
             "names": names_of(self._world, offset),
         }
+        if documented is None:
+            return LayoutFact(computed=shown(self._in_short(offset)), verdict="undocumented", **common)
         hidden = next((a.name[1:] for a in offset.all_atoms() if a.name.startswith("\0")), None)
         if hidden is not None:
             return LayoutFact(computed="", verdict="not_decided", reason=hidden, **common)
@@ -227,7 +235,7 @@ class LayoutReader:
             Coordinate(", ".join(names[p.first : p.last + 1]), shown(p.value), shown(p.stride), p.passed)
             for p in best.parts
         ]
-        requires = _requirements(documented.tensor, names, best) if best.parts else ()
+        requires = requirements(documented.tensor, names, best) if best.parts else ()
         lent = self._lent(strides, documented.tensor) if best.parts else ()
         lent += tuple(
             f"{documented.tensor}.stride({part.first}) == {shown(part.stride)}"
@@ -238,6 +246,18 @@ class LayoutReader:
             computed=shown(offset), verdict=best.verdict, coordinates=tuple(parts), reason=best.reason,
             given=(*best.given, *lent), requires=requires, **common,
         )  # fmt: skip
+
+    def _in_short(self, offset: Poly) -> Poly:
+        """An index with the kernel's names for what the host works out at length."""
+        long = {
+            v.poly: name for name, v in self._passed.bound.items() if isinstance(v, Number) and len(str(v.poly)) > _LONG
+        }
+
+        def short(atom: Atom) -> Poly | None:
+            name = long.get(of_atom(atom))
+            return symbol(name) if name else None
+
+        return replaced(offset, short) if long else offset
 
     def _dims(self, parameter: str, number: int, alternative: tuple[str, ...]) -> list[Dim]:
         """The dimensions of a shape: those of a kernel's comment in the kernel's terms, others in the host's."""
@@ -346,55 +366,3 @@ def _choices(values: tuple[Value, ...]) -> Iterator[tuple[str | None, tuple[Valu
         yield None, values
     for branch in branches:
         yield branch, tuple(dict(v.options).get(branch, v) if isinstance(v, Several) else v for v in values)
-
-
-def _as_passed(access: Access, written: bool, read: bool) -> Access:
-    return Access(access.kind, access.start, access.end, access.base, access.index, written, read, 0)
-
-
-def _kind(access: Access) -> str:
-    if not access.written and not access.read:
-        return "passed on"
-    return "read, write" if access.written and access.read else "write" if access.written else "read"
-
-
-def _way(fact: LayoutFact) -> tuple:
-    """What tells two ways of addressing apart: within a helper, everything but the innermost coordinate."""
-    if fact.verdict == "not_decided" or not fact.through:
-        return fact.parameter, fact.computed, fact.verdict, fact.through, fact.reason, fact.under
-    return fact.parameter, fact.under, fact.coordinates[:-1], fact.verdict, fact.through, fact.line, fact.width
-
-
-def _one_way(found: list[tuple[LayoutFact, tuple[str, ...]]]) -> list[LayoutFact]:
-    """Facts of one way as one: the shortest index stands for the others, under what holds at all of them. What is read
-    under other conditions than it is written under is told apart."""
-    kinds = dict.fromkeys(kind for fact, _ in found for kind in fact.access.split(", "))
-    order = [kind for kind in ("read", "write", "passed on") if kind in kinds]
-    of_kind = {kind: [one for one in found if kind in one[0].access.split(", ")] for kind in order}
-    where = {kind: either([conditions for _, conditions in of_kind[kind]]) for kind in order}
-    out = []
-    for condition in dict.fromkeys(where.values()):
-        told = [kind for kind in order if where[kind] == condition]
-        facts = list(dict.fromkeys(fact for kind in told for fact, _ in of_kind[kind]))
-        shortest = min(facts, key=lambda f: (len(f.computed), f.computed))
-        widths = dict.fromkeys(fact.width or "1 element" for fact in facts)
-        width = None if tuple(widths) == ("1 element",) else " or ".join(widths)
-        lines = sorted({fact.line for fact in facts})
-        under = joined((*((shortest.under,) if shortest.under else ()), *condition)) or None
-        out.append(
-            replace(shortest, access=", ".join(told), width=width, under=under, line=lines[0], also_at=tuple(lines[1:]))
-        )
-    return out
-
-
-def _requirements(tensor: str, names: tuple[str, ...], made: Comparison) -> tuple[str, ...]:
-    """What a caller has to hold to: the dimensions whose strides are not passed lie densely."""
-    if made.verdict not in ("equal", "equal_with_strides"):
-        return ()
-    passed = {p.first for p in made.parts if p.passed}
-    if not passed:
-        return (f"{tensor} is contiguous",) if len(names) > 1 else ()
-    dense = [name for number, name in enumerate(names) if number not in passed]
-    if dense and dense == list(names[len(names) - len(dense) :]):
-        return (f"{tensor} is contiguous from {dense[0]} on",)
-    return (f"{tensor} is contiguous in {', '.join(dense)}",) if dense else ()

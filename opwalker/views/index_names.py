@@ -5,9 +5,13 @@ In: an index and the world that its symbols are of. Out: ``IndexName`` values, t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
 from opwalker.expand.value_words import closes
 from opwalker.expand.values import World, shown
-from opwalker.model.layout import IndexName
+from opwalker.model.layout import IndexName, LayoutFact
 from opwalker.notation.polynomial import Atom, Poly
 
 #: Names that are told of one index, and how long what one holds may be.
@@ -35,6 +39,20 @@ def names_of(world: World, index: Poly) -> tuple[IndexName, ...]:
     plain = {atom.name.rstrip("'") for atom in seen if atom.name.endswith("'")}
     both = {atom.name for atom in seen} & plain
     return tuple(one for one in out.values() if one.name not in both)
+
+
+def clear_names(world: World, facts: Iterable[LayoutFact]) -> list[LayoutFact]:
+    """Facts without names that stand for something else where another index has them: a loop's counter, say."""
+    out = []
+    for fact in facts:
+        kept = tuple(one for one in fact.names if _is_clear(world, one))
+        out.append(replace(fact, names=kept) if kept != fact.names else fact)
+    return out
+
+
+def _is_clear(world: World, held: IndexName) -> bool:
+    same = world.namesakes(held.name)
+    return all(_named(held.name, world.definitions.get(a), world.choices.get(a, ())) == held for a in same)
 
 
 def _named(name: str, made: Poly | None, cases: tuple[tuple[str, Poly], ...]) -> IndexName | None:

@@ -69,6 +69,9 @@ class KernelValues:
             for name, one in documented.items()
         }
         self.documented = {name: one for name, one in {**passed.tensors, **own}.items() if name not in passed.absent}
+        pointers = (p.name for p in kernel.function.parameters if "*" in p.type)
+        #: Pointers without a documented shape, in a kernel that has some.
+        self.undocumented = tuple(n for n in pointers if n not in self.documented and n not in passed.absent)
         self.own = frozenset(own)
         self.world = World()
         self.world.extents = {name: value for name, value in passed.extents.items() if name.startswith("gridDim")}

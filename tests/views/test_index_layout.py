@@ -14,7 +14,12 @@ from tests.views.miniatures import SOURCE, implementation
 
 
 def layouts(parameters: str, body: str, before: str = "") -> list[LayoutFact]:
-    """The layouts of a kernel by itself."""
+    """The layouts of documented tensors of a kernel by itself."""
+    return [fact for fact in addresses(parameters, body, before) if fact.documented]
+
+
+def addresses(parameters: str, body: str, before: str = "") -> list[LayoutFact]:
+    """How a kernel by itself addresses any tensor."""
     text = f"{before}\ntemplate <typename T, int WIDTH>\n__global__ void k({parameters}) {{\n{body}\n}}\n"
     bench = tree({"k.cu": text})
     ((path, function),) = bench.index.functions("k")
@@ -501,8 +506,8 @@ def test_names_of_an_index_are_told_with_what_they_hold() -> None:
             "head": "i / half", "at": "i % half", "first": (("WIDTH == 2", "at"), ("WIDTH != 2", "2 * at")),
         },
         "head * size + second": {
-            "head": "i / half", "at": "i % half", "first": (("WIDTH == 2", "at"), ("WIDTH != 2", "2 * at")),
-            "second": (("WIDTH == 2", "at + half"), ("WIDTH != 2", "first + 1")),
+            "head": "i / half", "at": "i % half",
+            "second": (("WIDTH == 2", "at + half"), ("WIDTH != 2", "2 * at + 1")),
         },
     }  # fmt: skip
 
@@ -536,3 +541,27 @@ def test_what_goes_on_with_the_next_pass_is_a_condition_of_what_follows() -> Non
         "cols * k + 1": "WIDTH != 2 || mask[k] >= 0",
         "1": None,
     }
+
+
+def test_a_tensor_without_a_documented_shape_is_told_beside_others() -> None:
+    body = """for (int i = threadIdx.x; i < n; i += blockDim.x) {
+      const int* row = nullptr;
+      if constexpr (WIDTH == 2) { row = ids + blockIdx.x * n; }
+      if constexpr (WIDTH == 2) { o[i] = row[i]; }
+      o[i + 1] = scale[i / 4];
+    }"""
+    facts = addresses("T* o /* [n] */, const int* ids, const float* scale, int n", body)
+    told = [(f.parameter, f.verdict, f.computed, f.under) for f in facts if f.parameter != "o"]
+    assert told == [
+        ("ids", "undocumented", "blockIdx.x * n + i", "WIDTH == 2"),
+        ("scale", "undocumented", "(i / 4)", None),
+    ]
+    assert addresses("T* o, int n", "o[n] = 0;") == []
+
+
+def test_a_name_of_two_things_is_not_told() -> None:
+    body = """if (wide) { for (int at = 0; at < n; at++) o[4 * at] = T(0); }
+    else { for (int i = threadIdx.x; i < n; i += blockDim.x) { const int at = i / 8; o[at] = T(1); } }
+    const int row = blockIdx.x / 4; o[row] = T(2);"""
+    facts = layouts("T* o /* [n] */, bool wide, int n", body)
+    assert {fact.computed: held(fact) for fact in facts} == {"4 * at": {}, "at": {}, "row": {"row": "blockIdx.x / 4"}}

@@ -101,6 +101,7 @@ _VERDICTS = {
     "equal_with_strides": ("is what it computes with the strides passed", "proved"),
     "differs": ("is not what it computes", "warn"),
     "not_decided": ("not decided", "quiet"),
+    "undocumented": ("no documented shape", "quiet"),
 }
 
 
@@ -110,7 +111,7 @@ def _layout(fact: LayoutFact) -> list[Row]:
     where: Spans = ((fact.parameter, "name"), (f"  {fact.access}", "quiet"))
     if fact.through:
         where += ((f" in {fact.through}", "quiet"),)
-    said: Spans = ((fact.documented, "shape"), (f" {verdict}", style))
+    said: Spans = (*(((f"{fact.documented} ", "shape"),) if fact.documented else ()), (verdict, style))
     if fact.reason:
         said += ((f": {fact.reason}", style),)
     rows = [Row((line_mark(fact.line), where, said))]

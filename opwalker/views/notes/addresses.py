@@ -16,6 +16,7 @@ _VERDICTS = {
     "equal": " is addressed as its documented shape ",
     "equal_with_strides": " is addressed as its documented shape, with strides that the host passes: ",
     "differs": " is **not** addressed as its documented shape ",
+    "undocumented": " has no documented shape; how it is addressed:",
     "not_decided": ": not decided whether it is addressed as its documented shape ",
 }
 
@@ -34,7 +35,8 @@ def address_statements(facts: Iterable[LayoutFact]) -> Iterator[Statement]:
         below += [statement("Requires that ", marked(text, _names(parameter, documented)), ".") for text in common]
         why = (": ", marked(reason, [parameter])) if reason else ()
         at = [fact.documented_at for fact in found[:1]]
-        yield statement(code(parameter), _VERDICTS[verdict], code(documented), *why, ".", at=at, below=below)
+        shape = (code(documented), *why, ".") if documented else ()
+        yield statement(code(parameter), _VERDICTS[verdict], *shape, at=at, below=below)
 
 
 def name_statements(facts: Iterable[LayoutFact], told: Collection[str] = ()) -> Iterator[Statement]:
