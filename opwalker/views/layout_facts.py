@@ -15,10 +15,12 @@ from opwalker.views.kernel_conditions import either, joined
 
 
 def as_passed(access: Access, written: bool, read: bool) -> Access:
+    """An access to an element that a function is passed, as what that function does with it."""
     return Access(access.kind, access.start, access.end, access.base, access.index, written, read, 0)
 
 
 def kind_of(access: Access) -> str:
+    """How an element is accessed, in words."""
     if not access.written and not access.read:
         return "passed on"
     return "read, write" if access.written and access.read else "write" if access.written else "read"
