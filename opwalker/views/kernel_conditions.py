@@ -165,6 +165,8 @@ def _is_given(reader: ValueReader, word: str) -> bool:
     own = {p.name for p in (*function.parameters, *template_parameters(function.template))} if function else set()
     if word in reader.body.locals or word not in own:
         return word not in reader.body.locals
+    if "global" in function.flags:
+        return True  # of a lambda in the kernel
     value = reader.bound.get(word)
     return shown(value.poly) == word if isinstance(value, Number) else isinstance(value, Pointer) and value.root == word
 

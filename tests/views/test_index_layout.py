@@ -565,3 +565,10 @@ def test_a_name_of_two_things_is_not_told() -> None:
     const int row = blockIdx.x / 4; o[row] = T(2);"""
     facts = layouts("T* o /* [n] */, bool wide, int n", body)
     assert {fact.computed: held(fact) for fact in facts} == {"4 * at": {}, "at": {}, "row": {"row": "blockIdx.x / 4"}}
+
+
+def test_a_lambda_stands_under_what_the_kernel_is_compiled_for() -> None:
+    body = """auto copy = [&](int n) { if constexpr (WIDTH == 4) { o[n] = T(0); } else { o[n] = T(scale[0]); } };
+    copy(rows);"""
+    facts = addresses("T* o /* [rows] */, const float* scale, int rows", body)
+    assert [fact.under for fact in facts if fact.parameter == "scale"] == ["WIDTH != 4"]
