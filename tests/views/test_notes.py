@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from opwalker.model.notes import Diagram, Note, Statements
+from opwalker.model.ops import OpImpl
 from opwalker.model.owning import Holding
 from opwalker.model.walk import PythonRef
 from opwalker.views.entries import EntryView
@@ -244,6 +245,18 @@ def test_an_op_that_returns_something_needs_a_fake() -> None:
     assert "No fake implementation was found: `torch.compile` cannot trace through it here." in section(
         note, "contract"
     )
+
+
+@pytest.mark.parametrize(
+    ("composite", "other", "needed"),
+    [(("cpu",), ("cuda", "rocm"), True), (("cpu", "cuda"), ("cuda",), False), (None, ("cuda",), False)],
+)
+def test_what_torch_looks_through_in_one_build_helps_no_other(composite, other, needed) -> None:
+    walk = walk_of(LIBRARY, "mini::store")
+    through = OpImpl("CompositeImplicitAutograd", "place", "a.cpp", 1, builds=composite)
+    impls = (through, OpImpl("CUDA", "store", "a.cpp", 2, builds=other))
+    said = section(note_of(replace(walk, op=replace(walk.op, impls=impls)), "cuda"), "contract")
+    assert any(one.startswith("No fake") for one in said) == needed
 
 
 def test_a_file_is_told_in_reading_order() -> None:

@@ -132,9 +132,17 @@ def _contract(op: Op) -> list[Statement]:
     for ref in op.fake:
         name = (code(ref.function), " ") if ref.function else ()
         out.append(statement("Fake implementation ", *name, "for tracing.", at=[line(ref.file, ref.line)]))
-    if not op.fake and op.kind == "torch_library" and not any((impl.key or "").startswith("Comp") for impl in op.impls):
+    if not op.fake and op.kind == "torch_library" and not _is_composite(op):
         out.append(_no_fake(bool(mutated) and not op.returns))
     return out
+
+
+def _is_composite(op: Op) -> bool:
+    """Whether torch looks through the op's implementation in every build: what is so in one helps no other."""
+    composite = [impl for impl in op.impls if (impl.key or "").startswith("Comp")]
+    builds = {build for impl in composite for build in impl.builds or ()}
+    others = {build for impl in op.impls if impl not in composite for build in impl.builds or ()}
+    return bool(composite) and (any(impl.builds is None for impl in composite) or others <= builds)
 
 
 def _is_written(argument: Argument) -> bool:
