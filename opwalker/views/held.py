@@ -6,6 +6,7 @@ where one declaration, one call that fills it, or assignments in branches that a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import TypeVar
 
@@ -27,6 +28,11 @@ _MOST = 24
 _LONG = 120
 _NAME = Regex(r"(?<![\w.\"])(?<!->)(?<!::)[A-Za-z_]\w*(?!\w|\s*\(|::)")
 _STRING = Regex(r'"(?:[^"\\]|\\.)*"')
+#: What is filled in by its address: a number, by a call that asks for something.
+_NUMBER = Regex(
+    r"(?:unsigned |signed )?(?:bool|char|short|int|long|long long|unsigned|float|double|s?size_t|u?int\d+_t)"
+)
+_ASKS = Regex(r"get|query|occupancy|attribute|version|count(?!down)", re.IGNORECASE)
 _NO_VALUE = frozenset(("using", "namespace", "using namespace"))
 
 _Fact = TypeVar("_Fact", bound=HeldFact)
@@ -81,7 +87,8 @@ def _held(body: Body, marks: Marks, name: str) -> HeldFact | None:
     first = locals_[0]
     line = body.use_line(first.start)
     if changes:
-        call = _filled(body, name) if len(locals_) == len(changes) == 1 and not assigns else None
+        single = len(locals_) == len(changes) == 1 and not assigns and _NUMBER.fullmatch(first.type)
+        call = _filled(body, name) if single else None
         return HeldFact(name, call, line, True) if call else None
     if assigns:
         cases = _cases(body, first, name) if len(locals_) == 1 and first.value is None else ()
@@ -116,7 +123,7 @@ def _in_loop_head(body: Body, held: LocalFact) -> bool:
 def _filled(body: Body, name: str) -> str | None:
     """The call that is given the address of a local, to fill it."""
     for call in body.facts.calls:
-        if any(body.text(span).replace(" ", "") == f"&{name}" for span in call.arguments):
+        if _ASKS.search(call.simple) and any(body.text(span).replace(" ", "") == f"&{name}" for span in call.arguments):
             text = body.written((call.start, call.end))
             return text if len(text) <= _LONG else None
     return None

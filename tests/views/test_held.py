@@ -59,7 +59,11 @@ LAUNCHED = "k<<<n, 32>>>(x.data_ptr<float>(), slots, n, 4);"
         ("int b; if (n) { b = 1; } TORCH_CHECK(b > 3);", {}),
         ("int b = 1; fill(&b); empty(&b); TORCH_CHECK(b > 3);", {}),
         ("if (n) { int b = 1; TORCH_CHECK(b > 3); } else { int b = 2; TORCH_CHECK(b > 4); }", {}),
-        # A call that is given the address fills it.
+        # What is given by its address may be what a call reads.
+        ("Desc d = {}; cudaSetAccess(&d, 1); TORCH_CHECK(d.on);", {}),
+        ("int b = 3; memcpy(to, &b, 4); TORCH_CHECK(b > 3);", {}),
+        ("Props b; cudaGetProperties(&b); TORCH_CHECK(b > 3);", {}),
+        # A call that asks for something and is given the address of a number fills it.
         ("int b = 0; cudaGetDevice(&b); TORCH_CHECK(b > 3);", {"b": "cudaGetDevice(&b)"}),
     ],
 )
@@ -111,6 +115,15 @@ def test_what_a_kernels_indexes_and_conditions_name() -> None:
         "kTail": "4 + 8",
         "slot": "slots[blockIdx.x]",
     }
+
+
+def test_an_index_that_is_told_with_the_work_is_not_told_again() -> None:
+    head = "__global__ void j(float* out /* [rows, 32] */) { int row = blockIdx.x; int at = row * 32; "
+    head += "out[at + threadIdx.x] = 0; }\n"
+    text = f"{KERNEL}{head}void f(torch::Tensor& x, int n) {{ j<<<n, 32>>>(x.data_ptr<float>()); }}\n{REGISTERED}"
+    told = section(note_of(walk_of(text, "ns::f"), "cuda"), "kernel-1")
+    assert "One block for each `row` (`blockIdx.x`, `n` in all)." in told
+    assert "  `row` is `blockIdx.x`." not in told
 
 
 def test_the_note_tells_them_beside_what_names_them() -> None:

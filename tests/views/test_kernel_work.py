@@ -492,11 +492,11 @@ def test_a_call_that_can_mean_several_overloads_names_them_all() -> None:
     ]
 
 
-def test_of_many_overloads_the_number_is_told() -> None:
+def test_of_many_definitions_the_number_is_told() -> None:
     kinds = ["char", "short", "int", "long", "float", "double", "half", "uint2", "uint4"]
     before = "".join(f"__device__ void put({kind}& to, float from) {{ to = from; }}\n" for kind in kinds)
     text = f"{before}template <typename T> __global__ void k(T* x) {{ T held; put(held, 1.f); x[0] = held; }}\n"
     walk = EntryView(tree({"k.cu": text}), SOURCE).walk("k")
     (call,) = walk.implementations[-1].kernels[0].calls
     assert (call.name, call.overloaded, call.of) == ("put", True, 9)
-    assert "Calls `put`, one of its 9 overloads." in section(note_of(walk, "cuda"), "kernel-1")
+    assert "Calls `put`, one of its 9 definitions." in section(note_of(walk, "cuda"), "kernel-1")

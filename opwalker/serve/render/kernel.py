@@ -88,7 +88,7 @@ def _calls(kernel: Kernel) -> list[Row]:
             (
                 line_mark(fact.line),
                 ((fact.name, "name"),),
-                ((f"{fact.of} overloads", "quiet"),) if fact.of else (at(fact.at),),
+                ((f"{fact.of} definitions", "quiet"),) if fact.of else (at(fact.at),),
             )
         )
         for fact in kernel.calls

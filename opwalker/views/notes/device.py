@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from opwalker.model.kernel import WorkFact
 from opwalker.model.notes import Block, Cell, NoteSection, Statement, Statements, Table
 from opwalker.model.walk import Implementation, Kernel, Launch, Span, SyncPoint
+from opwalker.notation.regex import Regex
 from opwalker.views.notes.addresses import address_statements, name_statements
 from opwalker.views.notes.words import (
     cell,
@@ -26,6 +27,9 @@ from opwalker.views.notes.words import (
     sentence,
     statement,
 )
+
+#: A name that a condition is told with.
+_WITH = Regex(r", with (\w+) = ")
 
 
 def kernel_sections(chosen: Implementation, points: Iterable[SyncPoint] = ()) -> tuple[NoteSection, ...]:
@@ -63,7 +67,8 @@ def _kernel(
     condition = (", under ", code(f"#if {kernel.condition}")) if kernel.condition else ()
     template = (" It is a template over ", codes(kernel.template_parameters), ".") if kernel.template_parameters else ()
     head = statement("Defined here", *condition, ".", *template, at=[at])
-    told_names = {one.name for one in kernel.held}
+    told_names = {one.name for one in kernel.held} | {fact.index for fact in kernel.work if fact.index}
+    told_names |= {name for fact in kernel.work for name in _WITH.findall(fact.says)}
     held = [*held_statements(kernel.held, kernel.file), *name_statements(kernel.layouts, told_names)]
     started = tuple(_instances(kernel, launches)) if among else ()
     blocks: list[Block] = [Statements((head, *started, *_facts(kernel, told)))]
@@ -146,7 +151,7 @@ def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
         places = (line(kernel.file, call.line), *(() if call.of else (call.at,)))
         calls.setdefault((call.name, call.overloaded, call.of), []).extend(places)
     for (name, overloaded, of), at in calls.items():
-        which = f", one of its {of} overloads" if of else ", one of its overloads" if overloaded else ""
+        which = f", one of its {of} definitions" if of else ", one of its overloads" if overloaded else ""
         yield statement("Calls ", code(name), f"{which}.", at=at)
     if kernel.device_functions and not kernel.calls:
         yield statement("Calls ", codes(kernel.device_functions), ".")
