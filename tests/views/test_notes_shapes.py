@@ -63,3 +63,15 @@ def test_sizes_counted_from_both_ends_say_nothing_of_what_lies_between() -> None
 def test_a_stride_that_a_kernel_takes_for_a_length_allows_no_gaps(loop: str, layout: str) -> None:
     text = STRIDED.replace("x[blockIdx.x * s0] = 0;", loop) % ("int64_t s0, int width", "", "x.stride(0), width")
     assert layout in section(note_of(walk_of(text, "m::fold"), "cuda"), "shapes")
+
+
+def test_a_figure_says_where_strides_may_be_larger_than_it_shows() -> None:
+    said = "The figures show `x` without gaps; the strides that are passed may be larger."
+    assert said in said_of("[rows, width]", 0)
+    assert said not in said_of("", 0)  # nothing is drawn
+    packed = STRIDED.replace("x[blockIdx.x * s0]", "x[blockIdx.x * width]") % (
+        "int width",
+        "  // [rows, width]\n",
+        "width",
+    )
+    assert said not in section(note_of(walk_of(packed, "m::fold"), "cuda"), "shapes")

@@ -72,9 +72,14 @@ def shapes_section(chosen: Implementation) -> NoteSection | None:
         if table:
             at = [line(helper.file, helper.line)]
             blocks += [Statements((statement("On the way, ", code(helper.name), " reads:", at=at),)), *table]
-    for parameter in host.parameters:
-        if parameter.shape and is_drawable(parameter.shape) and not _LIST.search(parameter.type):
-            blocks.append(Figure(parameter.name, parameter.shape, strides(parameter.shape)))
+    drawn = [
+        one for one in host.parameters if one.shape and is_drawable(one.shape) and not _LIST.search(one.type)
+    ]  # fmt: skip
+    apart = [one.name for one in drawn if _STRIDED in (one.layout or "")]
+    if apart:
+        said_of = ("The figures show ", codes(apart), " without gaps; the strides that are passed may be larger.")
+        blocks.append(Statements((statement(*said_of),)))
+    blocks += [Figure(one.name, one.shape, strides(one.shape)) for one in drawn if one.shape]
     return NoteSection("shapes", "Shapes and layout", tuple(blocks)) if blocks else None
 
 
