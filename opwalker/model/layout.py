@@ -33,7 +33,7 @@ class LayoutFact(Struct, frozen=True):
     ``computed`` is the index in elements as a polynomial. ``verdict`` is ``equal`` (the row-major layout of the
     documented shape), ``equal_with_strides`` (the same with strides that the host passes), ``differs`` (then
     ``reason`` says what it computes instead), ``not_decided`` (with the reason) or ``undocumented`` (of a tensor
-    without a documented shape in a kernel that has some). ``given`` is what the verdict takes for granted,
+    without a documented shape). ``given`` is what the verdict takes for granted,
     ``requires`` what the caller has to hold to. ``access`` is ``read``, ``write`` or ``read, write``;
     ``through`` names the device function that the access stands in, if not the kernel itself; ``under`` is what has to
     hold: the branch that chooses the address, those around the access and the returns before it. ``also_at`` are more

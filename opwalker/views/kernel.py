@@ -54,7 +54,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
     path, function = candidate.path, candidate.function
     named = documented_shapes(workbench, candidate)
     values = KernelValues(workbench, unit, candidate, root, named, passed or Passed())
-    layouts = LayoutReader(values).facts() if values.documented else ()
+    layouts = LayoutReader(values).facts()
     shapes = ShapeReader(workbench.files.view(path))
     parameters = tuple(
         ParameterFact(p.name, p.type, None, *shapes.of_parameter(path, function, number))

@@ -149,8 +149,12 @@ def _only_returns(reader: ValueReader, guard: Guard) -> bool:
 
 
 def _told(reader: ValueReader, texts: Iterable[str]) -> tuple[str, ...]:
-    """The conditions that say something to a reader of the kernel: of a helper's those of what it is given alone."""
-    return tuple(t for t in texts if not reader.depth or all(_is_given(reader, word) for word in _NAME.findall(t)))
+    """The conditions that say something to a reader of the kernel: of a helper's those of what it is given alone, and
+    such parts of one that is several."""
+    if not reader.depth:
+        return tuple(texts)
+    parts = (print_expression(part) for text in texts for part in terms(parse_expression(text), "&&"))
+    return tuple(t for t in dict.fromkeys(parts) if all(_is_given(reader, word) for word in _NAME.findall(t)))
 
 
 def _is_fixed(reader: ValueReader, word: str, at: int) -> bool:

@@ -70,7 +70,7 @@ class KernelValues:
         }
         self.documented = {name: one for name, one in {**passed.tensors, **own}.items() if name not in passed.absent}
         pointers = (p.name for p in kernel.function.parameters if "*" in p.type)
-        #: Pointers without a documented shape, in a kernel that has some.
+        #: Pointers without a documented shape.
         self.undocumented = tuple(n for n in pointers if n not in self.documented and n not in passed.absent)
         self.own = frozenset(own)
         self.world = World()

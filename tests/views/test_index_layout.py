@@ -556,7 +556,28 @@ def test_a_tensor_without_a_documented_shape_is_told_beside_others() -> None:
         ("ids", "undocumented", "blockIdx.x * n + i", "WIDTH == 2"),
         ("scale", "undocumented", "(i / 4)", None),
     ]
-    assert addresses("T* o, int n", "o[n] = 0;") == []
+    (alone,) = addresses("T* o, int n", "o[n] = 0;")
+    assert (alone.verdict, alone.access, alone.computed) == ("undocumented", "write", "n")
+
+
+def test_a_kernel_without_any_documented_shape_says_how_it_addresses_its_tensors() -> None:
+    body = "int at = blockIdx.x * n; float* to = o + at; to[2] = q[at].x; *to = 0;"
+    facts = addresses("float* o, const uint4* q, void* other, int n", body)
+    assert {(fact.parameter, fact.access, fact.computed) for fact in facts} == {
+        ("o", "write", "blockIdx.x * n + 2"),
+        ("o", "write", "blockIdx.x * n"),
+        ("q", "read", "blockIdx.x * n"),
+    }
+
+
+def test_a_part_of_a_helpers_condition_that_the_kernel_knows_is_told() -> None:
+    helper = """__device__ float pick(const float* from, int at, bool wide) {
+      int twice = at * 2;
+      if (wide && twice < 8) { return from[twice]; }
+      return 0;
+    }"""
+    (fact,) = addresses("const float* from, float* to, bool wide", "float held = pick(from, 3, wide);", helper)
+    assert (fact.computed, fact.under) == ("6", "wide")
 
 
 def test_a_name_of_two_things_is_not_told() -> None:
