@@ -161,9 +161,8 @@ class LayoutReader:
     ) -> Iterator[_Found]:  # fmt: skip
         body = reader.body
         for call in body.facts.calls:
-            if call.receiver is not None or call.simple in body.locals or not call.arguments:
-                continue
-            if call.start not in inside:
+            method = call.receiver is not None
+            if (call.simple in body.locals and not method) or not call.arguments or call.start not in inside:
                 continue
             values = tuple(reader.span(span) for span in call.arguments)
             pointers = [ValueReader.pointer(v) for v in values]
@@ -174,7 +173,8 @@ class LayoutReader:
             if call.template_arguments:
                 template = ", ".join(body.text(span) for span in call.template_arguments)
             for under, chosen in _choices(values):
-                inner = self._calls.reader(call.name, template, chosen, reader)
+                # A method of an object, a vector that loads itself, say, is not looked into.
+                inner = self._calls.reader(call.name, template, chosen, reader) if not method else None
                 if inner is not None:
                     own = relations + relations_at(reader, call.start)
                     at = line or body.use_line(call.start)

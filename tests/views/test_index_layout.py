@@ -570,6 +570,12 @@ def test_a_kernel_without_any_documented_shape_says_how_it_addresses_its_tensors
     }
 
 
+def test_what_a_method_gets_the_address_of_is_told() -> None:
+    body = "Wide held; if (n > 2) { held.load(o + blockIdx.x * n); } held.fill(0);"
+    (fact,) = addresses("const float* o, int n", body)
+    assert (fact.access, fact.computed, fact.under) == ("passed on", "blockIdx.x * n", "n > 2")
+
+
 def test_a_part_of_a_helpers_condition_that_the_kernel_knows_is_told() -> None:
     helper = """__device__ float pick(const float* from, int at, bool wide) {
       int twice = at * 2;
