@@ -13,11 +13,13 @@ from typing import Any
 
 from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
+from opwalker.expand.giving import Giving
 from opwalker.expand.macros import KNOWN
 from opwalker.expand.mentions import mentions
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
+from opwalker.link.index import Index
 from opwalker.model.access import AccessFacts
 from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
@@ -234,6 +236,7 @@ class Bodies:
         self._preprocessor = preprocessor
         self._device_preprocessor = device_preprocessor or preprocessor
         self._bodies: dict[tuple[str, int, str, bool], Body] = {}
+        self._giving: Giving | None = None
         #: The kernels that an expression means, by body, frame and span.
         self.meant: dict[tuple, tuple[KernelRef, ...]] = {}
 
@@ -243,6 +246,12 @@ class Bodies:
         function = candidate.function
         span = function.body_start, function.body_end
         return self.span(candidate.path, *span, root, function, function.scope, device)
+
+    def giving(self, index: Index) -> Giving:
+        """What tells those definitions from others that can give a kernel by their words."""
+        if self._giving is None:
+            self._giving = Giving(index, self.files)
+        return self._giving
 
     def expand(self, path: str, text: str, offset: int) -> str:
         """A piece of a file's text with its macros expanded, as device code reads it."""

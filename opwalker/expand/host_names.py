@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame, Named
+from opwalker.expand.giving import PLAIN_RETURNS
 from opwalker.expand.instances import InstanceReader
 from opwalker.expand.kernels import NAME, whole_name, written_arguments
 from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
-from opwalker.expand.returning import PLAIN_RETURNS
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index
 from opwalker.model.body import Span2

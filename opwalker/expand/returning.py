@@ -6,17 +6,13 @@ In: a function of the index. Out: yes or no, on the generous side. Which kernels
 from __future__ import annotations
 
 from opwalker.expand.bodies import Bodies, Body
+from opwalker.expand.giving import NUMBER, PLAIN_RETURNS
 from opwalker.expand.resolve import Candidate, Resolver
 from opwalker.link.index import Index
-from opwalker.model.cpp import Function, Variable
+from opwalker.model.cpp import Variable
 from opwalker.notation.regex import Regex
 
 _WORD = Regex(r"[A-Za-z_]\w*")
-PLAIN_RETURNS = frozenset(
-    "void bool int float double size_t int64_t uint32_t dim3 cudaStream_t std::string torch::Tensor at::Tensor".split()
-)
-#: The type of a variable that is a number.
-_NUMBER = Regex(r"\b(?:bool|char|short|int|long|unsigned|float|double|size_t|u?int\d+_t)(?:\s+const)?\s*\Z")
 
 
 class Returning:
@@ -26,9 +22,9 @@ class Returning:
         self._index = index
         self._resolver = resolver
         self._bodies = bodies
+        self._giving = bodies.giving(index)
         self._known: dict[tuple, bool] = {}
         self._holding: dict[str, bool] = {}
-        self._marks: dict[str, bool] = {}
 
     def may_return(self, candidate: Candidate, root: str) -> bool:
         """Whether a function can return a kernel: it names one, or returns what a function gives that can."""
@@ -37,6 +33,8 @@ class Returning:
             return False
         key = (*candidate.key, root)
         held = self._known.get(key)
+        if held is None and not self._giving.gives(candidate):
+            return False
         if held is None:
             self._known[key] = False  # one that only returns itself
             held = self._known[key] = self._returns_kernel(candidate, root)
@@ -46,7 +44,7 @@ class Returning:
         body = self._bodies.of(candidate, root)
         if not self._index.names_of_kind("kernel").isdisjoint(_WORD.findall(body.expanded.full)):
             return True
-        if self._runs_on_device(candidate.function):
+        if self._giving.runs_on_device(candidate.function):
             return False  # what device code calls gives no kernels
         returned = _returned_words(body)
         if any(self._may_hold(name) for name in sorted(returned & self._index.names_of_kind("variable"))):
@@ -61,21 +59,6 @@ class Returning:
                     return True
         return False
 
-    def _runs_on_device(self, function: Function) -> bool:
-        """Whether a function is made for device code as well; a macro before its result may say so."""
-        words = (word for word in function.return_type.split() if word.isidentifier())
-        return "device" in function.flags or any(self._marks_device(word) for word in words)
-
-    def _marks_device(self, word: str) -> bool:
-        held = self._marks.get(word)
-        if held is None:
-            bodies: list[str] = []
-            if word in self._index.names_of_kind("macro"):
-                found = self._index.entries(word, ("macro",), lambda facts: facts.macros)
-                bodies = [event.body for _, event in found if event.body]
-            held = self._marks[word] = any("__device__" in body for body in bodies)
-        return held
-
     def _may_hold(self, name: str) -> bool:
         """Whether a variable outside functions may be initialised with kernels: it names one, a table of them or a
         function that returns them, its macros expanded."""
@@ -84,7 +67,7 @@ class Returning:
             self._holding[name] = False  # one that only names itself
             entries = self._index.entries(name, ("variable",), lambda facts: facts.variables)
             held = self._holding[name] = any(
-                self._holds_kernel(path, v) for path, v in entries if v.value and not _NUMBER.search(v.type)
+                self._holds_kernel(path, v) for path, v in entries if v.value and not NUMBER.search(v.type)
             )
         return held
 
