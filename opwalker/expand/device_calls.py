@@ -55,7 +55,7 @@ class DeviceCalls:
     def _constant(self, name: str, reader: ValueReader) -> Value | None:
         """The value of a constant at namespace or class level, where the unit has one of the name."""
         simple = name.rsplit("::", 1)[-1]
-        near = self._index.closure(reader.body.root) | {reader.body.path}
+        near = self._index.near(reader.body.root, reader.body.path)
         found = {
             variable.value
             for path, variable in self._index.entries(simple, ("variable",), lambda facts: facts.variables)

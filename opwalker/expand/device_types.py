@@ -55,7 +55,7 @@ class DeviceTypes:
         close = match_angle(text, opened) if opened >= 0 else -1
         given = [text[a:b].strip() for a, b in split_commas(text, opened + 1, close - 1)] if close > 0 else []
         simple = strip_arguments(text).split("::")[-1]
-        near = self._index.closure(body.root) | {body.path}
+        near = self._index.near(body.root, body.path)
         found = [
             (path, made)
             for path, made in self._index.entries(simple, ("class",), lambda facts: facts.classes)
@@ -89,7 +89,7 @@ class DeviceTypes:
         self, simple: str, given: list[str], reader: ValueReader, depth: int, within: tuple[str, ...]
     ) -> Poly | None:
         """The size of what an alias stands for; one of a class counts within that class alone."""
-        near = self._index.closure(reader.body.root) | {reader.body.path}
+        near = self._index.near(reader.body.root, reader.body.path)
         scope = (*visible(reader.body.context.scope), *within)
         for path, alias in self._index.entries(simple, ("alias",), lambda facts: facts.aliases):
             own = visible(alias.scope)

@@ -24,10 +24,10 @@ class Sight:
         return held[1]
 
     def _read_here(self, entries) -> list:
-        closure = self.tools.index.closure(self.context.root)
+        near = self.tools.index.near(self.context.root, self.context.path)
         out = []
         for path, entry in entries:
-            if path not in closure and path != self.context.path:
+            if path not in near:
                 continue
             facts = self.tools.index.facts(path)
             terms = facts.conditions[entry.condition]

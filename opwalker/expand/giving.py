@@ -6,13 +6,14 @@ say: a yes may be wrong, a no is not, as far as the tree's own text goes.
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from opwalker.expand.files import Files
-from opwalker.expand.resolve import Candidate
+from opwalker.expand.resolve import Candidate, is_header, is_internal
 from opwalker.link.index import Index
-from opwalker.model.cpp import Function
+from opwalker.model.cpp import Function, Parameter
 from opwalker.notation.regex import Regex
 
 _WORD = Regex(r"[A-Za-z_]\w*")
@@ -25,8 +26,20 @@ PLAIN_RETURNS = frozenset(
 )
 #: The type of a variable that is a number.
 NUMBER = Regex(r"\b(?:bool|char|short|int|long|unsigned|float|double|size_t|u?int\d+_t)(?:\s+const)?\s*\Z")
-#: Stand among words for a kernel, or what may be one, and for words that a macro puts together.
-_ANYTHING, _PASTED = "<<<", "##"
+#: What a name stands behind, and before, where it is declared; and words that values stand behind.
+_TYPED = Regex(r"(\w+|>)(?:\s*[&*]+\s*|\s+)\Z")
+_DECLARES = Regex(r"\s*[=;({\[,)]")
+_LONGEST_TYPE = 80
+_BEFORE_VALUES = frozenset(
+    "return co_return co_yield throw new delete else do case goto sizeof operator and or not typename".split()
+)
+#: Stand among words before a kernel's name, alone for whatever may be one, and for words that a macro puts together.
+_KERNEL, _PASTED = "<<<", "##"
+
+#: A name in the unit of a file.
+_Node = tuple[str, str]
+#: A function, its file, and the unit that it is read in.
+Definition = tuple[str, Function, str]
 
 
 class Giving:
@@ -44,52 +57,102 @@ class Giving:
         self._macros: dict[str, frozenset[str]] = {}
         self._marks: dict[str, bool] = {}
         self._beginnings: dict[str, frozenset[str]] = {}
-        #: Names that were found to give a kernel, and those that give none.
-        self._gives: set[str] = set()
-        self._gives_nothing: set[str] = set()
+        self._kernels: dict[tuple[str, str], bool] = {}
+        self._seen: dict[tuple[str, str], list[Definition]] = {}
+        #: Names in units that were found to give a kernel, and those that give none.
+        self._gives: set[_Node] = set()
+        self._gives_nothing: set[_Node] = set()
 
-    def gives(self, candidate: Candidate) -> bool:
-        """Whether a function can return a kernel."""
+    def gives(self, candidate: Candidate, root: str) -> bool:
+        """Whether a function can return a kernel, in the unit that begins at ``root``."""
         if self._changes != self._index.changes:
             self._forget()
-        return self._any(self._of_function(candidate.path, candidate.function))
+        return self._any(self._in_unit(self._of_function(candidate.path, candidate.function), root))
 
-    def _any(self, words: frozenset[str]) -> bool:
-        """Whether any of some words gives a kernel: a search over names, each looked at once."""
-        if _ANYTHING in words or not self._gives.isdisjoint(words):
+    def _any(self, nodes: Set[_Node]) -> bool:
+        """Whether any of some names gives a kernel: a search over names, each looked at once."""
+        if not self._gives.isdisjoint(nodes):
             return True
-        came: dict[str, str] = dict.fromkeys(words - self._gives_nothing, "")
-        pending = deque(came)
-        while pending:
-            word = pending.popleft()
-            further = self._of_name(word)
-            if _ANYTHING in further or not self._gives.isdisjoint(further):
-                while word:
-                    self._gives.add(word)
-                    word = came[word]
-                return True
-            for other in further - self._gives_nothing:
-                if other not in came:
-                    came[other] = word
-                    pending.append(other)
-        self._gives_nothing.update(came)
-        return False
+        came: dict[_Node, _Node | None] = {}
+        pending: deque[_Node] = deque()
 
-    def _of_name(self, name: str) -> frozenset[str]:
-        """What everything of a name gives: functions, and variables outside functions."""
-        found = self._names.get(name)
-        if found is None:
-            words: set[str] = set()
-            if name in self._index.names_of_kind("function"):
-                for path, function in self._index.functions(name):
-                    if function.body_end:
-                        words |= self._of_function(path, function)
-            if name in self._index.names_of_kind("variable"):
-                for _, held in self._index.entries(name, ("variable",), lambda facts: facts.variables):
-                    if held.value and not NUMBER.search(held.type):
-                        words |= self._told(held.value, held.value)
-            found = self._names[name] = frozenset(words)
+        def enter(nodes: Set[_Node], by: _Node | None) -> bool:
+            for node in nodes:
+                if node[0].startswith(_KERNEL) or node in self._gives:
+                    return True
+                if node not in came and node not in self._gives_nothing:
+                    came[node] = by
+                    pending.append(node)
+            return False
+
+        found = enter(nodes, None)
+        while pending and not found:
+            node = pending.popleft()
+            if enter(self._of_name(*node), node):
+                found = True
+                way: _Node | None = node
+                while way is not None:
+                    self._gives.add(way)
+                    way = came[way]
+        if not found:
+            self._gives_nothing.update(came)
         return found
+
+    def _in_unit(self, words: frozenset[str], root: str) -> set[_Node]:
+        """Names as a unit sees them, without kernels that it does not see."""
+        at = len(_KERNEL)
+        return {(word, root) for word in words if not word.startswith(_KERNEL) or self._sees_kernel(word[at:], root)}
+
+    def _sees_kernel(self, name: str, root: str) -> bool:
+        held = self._kernels.get((name, root))
+        if held is None:
+            found = self.definitions(name, root) if name else ()
+            held = not name or any("global" in function.flags for _, function, _ in found)
+            self._kernels[name, root] = held
+        return held
+
+    def definitions(self, name: str, root: str) -> list[Definition]:
+        """The functions of a name that a unit may mean, each with the unit that it is read in: those that it includes,
+        and those of other units that something in sight declares."""
+        found = self._seen.get((name, root))
+        if found is None:
+            closure = self._index.closure(root)
+            everything = self._index.functions(name)
+            declared = any(path in closure for path, _ in everything)
+            found = self._seen[name, root] = []
+            for path, function in everything:
+                if not function.body_end:
+                    continue
+                if path in closure:
+                    found.append((path, function, root))
+                elif not is_header(path) and not is_internal(function):
+                    if declared or self._sees_class(function, closure):
+                        found.append((path, function, path))
+        return found
+
+    def _sees_class(self, function: Function, closure: Set[str]) -> bool:
+        if not function.scope:
+            return False
+        classes = self._index.entries(function.scope[-1], ("class",), lambda facts: facts.classes)
+        return any(path in closure for path, _ in classes)
+
+    def _of_name(self, name: str, root: str) -> set[_Node]:
+        """What everything of a name gives: functions, and variables outside functions."""
+        found: set[_Node] = set()
+        if name in self._index.names_of_kind("function"):
+            for path, function, unit in self.definitions(name, root):
+                found |= self._in_unit(self._of_function(path, function), unit)
+        if name in self._index.names_of_kind("variable"):
+            found |= self._in_unit(self._of_variable(name), root)
+        return found
+
+    def _of_variable(self, name: str) -> frozenset[str]:
+        words = self._names.get(name)
+        if words is None:
+            held = self._index.entries(name, ("variable",), lambda facts: facts.variables)
+            values = [one.value for _, one in held if one.value and not NUMBER.search(one.type)]
+            words = self._names[name] = frozenset().union(*(self._told(value, value) for value in values))
+        return words
 
     def _of_function(self, path: str, function: Function) -> frozenset[str]:
         """The names in what a function returns, and in what its variables among them are given."""
@@ -100,11 +163,12 @@ class Giving:
         if found is None:
             begin, end = function.body_start, function.body_end
             if any(begin < offset < end for offset, _ in self._index.includes(path)):
-                found = frozenset((_ANYTHING,))
+                found = frozenset((_KERNEL,))  # what it includes may be anything
             else:
                 text = self._files.plain(path, begin, end)
                 # What device code calls gives no kernels.
-                found = self._told(text, "" if self.runs_on_device(function) else _returned(text))
+                given = "" if self.runs_on_device(function) else _returned(text)
+                found = self._told(text, given, function.parameters)
             self._said[key] = found
         return found
 
@@ -125,15 +189,33 @@ class Giving:
 
     # -- words --------------------------------------------------------------------------------------------------------
 
-    def _told(self, text: str, given: str) -> frozenset[str]:
+    def names_kernel(self, text: str, root: str, parameters: Sequence[Parameter] = ()) -> bool:
+        """Whether a text of code names a kernel that a unit sees as a value: not a member or a parameter, nor a
+        variable that the text declares, nor a function that it calls."""
+        return any(self._sees_kernel(name, root) for name in self._kernels_in(text, parameters))
+
+    def _kernels_in(self, text: str, parameters: Sequence[Parameter] = ()) -> set[str]:
+        found = self._index.names_of_kind("kernel") & set(_WORD.findall(text))
+        found -= {parameter.name for parameter in parameters}
+        return {name for name in found if _is_value(text, name)}
+
+    def _told(self, text: str, given: str, parameters: Sequence[Parameter] = ()) -> frozenset[str]:
         """The names of functions and variables in what a text gives, macros read as all that they may say. A kernel
         anywhere in the text is one that it may give."""
         index = self._index
-        kernels, macros = index.names_of_kind("kernel"), index.names_of_kind("macro")
+        macros = index.names_of_kind("macro")
         words = set(_TOKEN.findall(text))
         made = frozenset().union(*(self._of_macro(word) for word in words & macros))
-        if not kernels.isdisjoint(words | made) or (_PASTED in made and self._pasted(words | made, ("kernel",))):
-            return frozenset((_ANYTHING,))
+        kernels = self._kernels_in(text, parameters) | (index.names_of_kind("kernel") & made)
+        if _PASTED in made:
+            kernels |= self._pasted(words | made, ("kernel",))
+        if kernels:
+            return frozenset(_KERNEL + name for name in kernels) | self._named(text, given)
+        return self._named(text, given)
+
+    def _named(self, text: str, given: str) -> frozenset[str]:
+        index = self._index
+        macros = index.names_of_kind("macro")
         if not given:
             return frozenset()
         words = set(_TOKEN.findall(given))
@@ -162,7 +244,7 @@ class Giving:
                     body = event.body or ""
                     if "##" in body:
                         words.add(_PASTED)
-                    here = set(_TOKEN.findall(body))
+                    here = set(_TOKEN.findall(body)).difference(event.parameters or ())
                     words |= here
                     pending += (here & macros) - seen
                     seen |= here & macros
@@ -189,6 +271,19 @@ class Giving:
                     if made in names:
                         out.add(made)
         return out
+
+
+def _is_value(text: str, name: str) -> bool:
+    """Whether a text may mean a kernel by a name, and nothing else that bears it."""
+    mentions = list(re.finditer(rf"(?<![.\w])(?<!->){name}\b(\s*[(<])?", text))
+    if all((one[1] or "").endswith("(") for one in mentions):
+        return False
+    if any((one[1] or "").endswith("<") for one in mentions):
+        return True
+    first = mentions[0]
+    typed = _TYPED.search(text, max(0, first.start() - _LONGEST_TYPE), first.start())
+    declared = typed is not None and typed[1] not in _BEFORE_VALUES and _DECLARES.match(text, first.start() + len(name))
+    return not declared
 
 
 def _returned(text: str) -> str:

@@ -56,7 +56,7 @@ class HostFinder:
 
     def _tabled(self, name: str, body: Body, frame: Frame, out: dict) -> None:
         """Functions named in the initialiser of a variable outside functions."""
-        near = self._index.closure(frame.root) | {body.path}
+        near = self._index.near(frame.root, body.path)
         names = self._index.names_of_kind("function")
         for path, variable in self._index.entries(name, ("variable",), lambda facts: facts.variables):
             for match in NAME.finditer(variable.value or "") if path in near else ():

@@ -333,7 +333,7 @@ class Follower:
             return
         entries = self._instances.entries(candidates, body, frame, call)
         self._fits(frame, body, call, entries, depth)
-        seen = self._index.closure(frame.root) | {frame.root}
+        seen = self._index.closure(frame.root)
         if not entries and seen.isdisjoint(c.path for c in candidates):
             for candidate in candidates:  # of a class that another unit defines: what it is made of is not in sight
                 self._pass(replace(frame, certain=False), body, call, candidate, depth)

@@ -8,13 +8,15 @@ translation units by the include graph; variants for other builds by their condi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from opwalker.expand.arity import Arity
 from opwalker.expand.macros import MacroTable
+from opwalker.expand.namespaces import Namespaces
 from opwalker.expand.qualified import ANONYMOUS, strip_arguments, visible, without_inlined
+from opwalker.expand.scopes import FEW, Named, Scope, Scopes
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function
 from opwalker.notation.regex import Regex
@@ -84,9 +86,9 @@ class Resolver:
         self._memo: dict[tuple, Resolution] = {}
         self._arity = Arity(index)
         self._alias_memo: dict[tuple[str, str], str | None] = {}
-        self._directives: dict[str, tuple[tuple[str, ...], ...]] = {}
+        self._namespaces = Namespaces(index)
+        self._scopes: dict[str, Scopes] = {}
         self._read_by: dict[str, frozenset[str]] = {}
-        self._inlined: dict[str, frozenset[tuple[str, ...]]] = {}
         self._outers: dict[tuple[tuple[str, ...], str], tuple[str, ...]] = {}
         self._methods: dict[tuple, Resolution] = {}
 
@@ -153,10 +155,13 @@ class Resolver:
         qualifiers = self.qualifiers(tuple(parts[:-1]), context)
         brought = self._brought(simple, context) if simple in self._index.names_of_kind("alias") else ()
         ranked: dict[int, list[Candidate]] = {}
+        # Many definitions share a scope.
+        ranks: dict[tuple[tuple[str, ...], bool], int | None] = {}
+        closure = self._index.closure(context.root)
         elsewhere: list[Candidate] = []
         longer: list[Candidate] = []
         declared = False
-        for path, function in everything:
+        for path, function in self._fitting(simple, everything, qualifiers, brought, absolute, context):
             if "explicit_instantiation" in function.flags or "extern_template" in function.flags:
                 continue
             if kernel is not None and kernel != ("global" in function.flags):
@@ -164,10 +169,14 @@ class Resolver:
             fits = arguments is None or self._arity.takes(function, arguments)
             if not fits and (kernel is not False or arguments >= len(function.parameters)):
                 continue
-            scope = visible(function.scope)
-            rank = self._rank(scope, qualifiers, context, absolute, path)
-            if brought and not qualifiers and scope in brought and (rank is None or rank > _BROUGHT):
-                rank = _BROUGHT
+            near = path in closure
+            if (function.scope, near) not in ranks:
+                scope = visible(function.scope)
+                rank = self._rank(scope, qualifiers, context, absolute, near)
+                if brought and not qualifiers and scope in brought and (rank is None or rank > _BROUGHT):
+                    rank = _BROUGHT
+                ranks[function.scope, near] = rank
+            rank = ranks[function.scope, near]
             if rank is None:
                 continue
             if not function.body_end:
@@ -178,7 +187,7 @@ class Resolver:
             if "deleted" in function.flags or not self.is_read(path, function, context.root):
                 continue
             if not self._reachable(path, function, context):
-                if fits and kernel is False and not _is_internal(function):
+                if fits and kernel is False and not is_internal(function):
                     elsewhere.append(Candidate(path, function))
                 continue
             if not fits:
@@ -192,6 +201,25 @@ class Resolver:
             # Default arguments may stand in a header that the source lacks.
             return Resolution(tuple(longer) if not declared else (), declared, loose=True)
         return Resolution(self._nearest(ranked[min(ranked)], context), declared)
+
+    def _fitting(
+        self, simple: str, everything: Sequence[Named], qualifiers: Scope, brought: Sequence[Scope], absolute: bool,
+        context: Context,
+    ) -> Iterable[Named]:
+        """The functions of a name without those that ``_rank`` would turn down."""
+        if len(everything) <= FEW or self._namespaces.inline(context.root):
+            return everything
+        held = self._scopes.get(simple)
+        if held is None or held.functions is not everything:
+            held = self._scopes[simple] = Scopes(everything)
+        if qualifiers:
+            return held.qualified(qualifiers)
+        if absolute:
+            return held.near(((), *brought), frozenset())
+        around = visible(context.scope)
+        within = [around[:depth] for depth in range(len(around) + 1)]
+        used = [scope + more for scope in within for more in self._used_namespaces(context)]
+        return held.near((*within, *used, *brought), self._index.closure(context.root))
 
     def method(self, name: str, class_name: str | None, context: Context, arguments: int | None = None) -> Resolution:
         """Definitions of a member function: the class's own, or of its bases; of a virtual one, every override."""
@@ -254,7 +282,7 @@ class Resolver:
         key = scope, context.root
         found = self._outers.get(key)
         if found is None:
-            inlined = self._inline_namespaces(context)
+            inlined = self._namespaces.inline(context.root)
             found = self._outers[key] = without_inlined(visible(scope), inlined) if inlined else visible(scope)
         return found
 
@@ -274,7 +302,7 @@ class Resolver:
 
     def _brought(self, name: str, context: Context) -> tuple[tuple[str, ...], ...]:
         """The scopes from which using-declarations in sight bring a name in."""
-        closure = self._index.closure(context.root) | {context.path}
+        closure = self._index.near(context.root, context.path)
         found = self._index.entries(name, ("alias",), lambda facts: facts.aliases)
         return tuple(
             tuple(p for p in strip_arguments(alias.target).split("::") if p)[:-1]
@@ -286,7 +314,7 @@ class Resolver:
         key = (name, context.root)
         if key not in self._alias_memo:
             found = None
-            closure = self._index.closure(context.root) | {context.path}
+            closure = self._index.near(context.root, context.path)
             for path, alias in self._index.entries(name, ("namespace_alias", "alias"), lambda facts: facts.aliases):
                 if path in closure and alias.template is None and alias.kind in ("namespace", "type"):
                     if re.fullmatch(r"(?:typename\s+)?[\w:]+(?:\s*<.*>)?", alias.target):
@@ -295,17 +323,18 @@ class Resolver:
             self._alias_memo[key] = found
         return self._alias_memo[key]
 
-    def _rank(self, scope, qualifiers, context: Context, absolute: bool, path: str) -> int | None:
-        """How well a definition's scope fits: 0 is the innermost enclosing scope; None when it does not."""
+    def _rank(self, scope, qualifiers, context: Context, absolute: bool, near: bool) -> int | None:
+        """How well a definition's scope fits: 0 is the innermost enclosing scope; None when it does not. ``near`` says
+        that the unit includes it."""
         enclosing = visible(context.scope)
-        found = self._ranked(scope, qualifiers, enclosing, context, absolute, path)
-        inlined = self._inline_namespaces(context) if found is None and scope else frozenset()
+        found = self._ranked(scope, qualifiers, enclosing, context, absolute, near)
+        inlined = self._namespaces.inline(context.root) if found is None and scope else frozenset()
         if inlined and without_inlined(scope, inlined) != scope:
             inner, enclosing = without_inlined(scope, inlined), without_inlined(enclosing, inlined)
-            return self._ranked(inner, without_inlined(qualifiers, inlined), enclosing, context, absolute, path)
+            return self._ranked(inner, without_inlined(qualifiers, inlined), enclosing, context, absolute, near)
         return found
 
-    def _ranked(self, scope, qualifiers, enclosing, context: Context, absolute: bool, path: str) -> int | None:
+    def _ranked(self, scope, qualifiers, enclosing, context: Context, absolute: bool, near: bool) -> int | None:
         if absolute:
             return 0 if scope == qualifiers else None
         for depth in range(len(enclosing), -1, -1):
@@ -321,46 +350,24 @@ class Resolver:
                 return 100 + len(scope) - len(qualifiers)
             return None
         # Found through the types of its arguments, or brought in by a using declaration: only near at hand.
-        if scope and path in self._index.closure(context.root):
+        if scope and near:
             return 200 + len(scope)
         return None
 
-    def _inline_namespaces(self, context: Context) -> frozenset[tuple[str, ...]]:
-        """The inline namespaces that a translation unit sees: their names are those of the one around, too."""
-        found = self._inlined.get(context.root)
-        if found is None:
-            found = frozenset(
-                (*alias.scope, alias.name)
-                for path in (context.root, *sorted(self._index.closure(context.root)))
-                if (facts := self._index.facts(path)) is not None
-                for alias in facts.aliases
-                if alias.kind == "inline"
-            )
-            self._inlined[context.root] = found
-        return found
-
     def _used_namespaces(self, context: Context) -> tuple[tuple[str, ...], ...]:
-        if context.root not in self._directives:
-            out: dict[tuple[str, ...], None] = {}
-            for path in (context.root, *sorted(self._index.closure(context.root))):
-                facts = self._index.facts(path)
-                for alias in facts.aliases if facts else ():
-                    if alias.kind == "directive":
-                        out[tuple(p for p in strip_arguments(alias.target).split("::") if p)] = None
-            self._directives[context.root] = tuple(out)
         local = tuple(tuple(p for p in used.split("::") if p) for used in context.usings)
-        return local + self._directives[context.root]
+        return local + self._namespaces.used(context.root)
 
     def _reachable(self, path: str, function: Function, context: Context) -> bool:
         """A static or anonymous function, and anything in a header, is only seen by units that include its file."""
         if path in (context.path, context.root) or path in self._index.closure(context.root):
             return True
-        return not _is_internal(function) and not _HEADER.search(path)
+        return not is_internal(function) and not is_header(path)
 
     def _nearest(self, candidates: list[Candidate], context: Context) -> tuple[Candidate, ...]:
         """The definitions that the translation unit sees; otherwise those of other units. A specialisation hides no
         template: it is seen beside what it specialises."""
-        seen = self._index.closure(context.root) | {context.path, context.root}
+        seen = self._index.near(context.root, context.path)
         special = [c for c in candidates if c.function.specialisation and not c.function.template]
         for near in ({context.path}, seen):
             here = [c for c in candidates if c.path in near and c not in special]
@@ -375,7 +382,13 @@ class Resolver:
         return tuple(linked or candidates)
 
 
-def _is_internal(function: Function) -> bool:
+def is_header(path: str) -> bool:
+    """Whether a file is there to be included."""
+    return _HEADER.search(path) is not None
+
+
+def is_internal(function: Function) -> bool:
+    """Whether a function is seen in its own unit alone."""
     return ANONYMOUS in function.scope or ("static" in function.flags and "member" not in function.flags)
 
 

@@ -5,14 +5,19 @@ In: a function of the index. Out: yes or no, on the generous side. Which kernels
 
 from __future__ import annotations
 
+from collections import deque
+
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.giving import NUMBER, PLAIN_RETURNS
 from opwalker.expand.resolve import Candidate, Resolver
 from opwalker.link.index import Index
-from opwalker.model.cpp import Variable
 from opwalker.notation.regex import Regex
 
 _WORD = Regex(r"[A-Za-z_]\w*")
+
+
+#: A function in a unit, or the name of a variable outside functions.
+_Node = tuple[Candidate, str] | str
 
 
 class Returning:
@@ -23,68 +28,92 @@ class Returning:
         self._resolver = resolver
         self._bodies = bodies
         self._giving = bodies.giving(index)
-        self._known: dict[tuple, bool] = {}
-        self._holding: dict[str, bool] = {}
+        self._known: dict[tuple | str, bool] = {}
+        self._read: dict[tuple | str, tuple[bool, list[_Node]]] = {}
 
     def may_return(self, candidate: Candidate, root: str) -> bool:
         """Whether a function can return a kernel: it names one, or returns what a function gives that can."""
+        if not self._may(candidate, root):
+            return False
+        first = (candidate, root)
+        held = self._known.get(_key(first))
+        return self._search(first) if held is None else held
+
+    def _may(self, candidate: Candidate, root: str) -> bool:
         function = candidate.function
         if function.return_type in PLAIN_RETURNS or ("device" in function.flags and "host" not in function.flags):
             return False
-        key = (*candidate.key, root)
-        held = self._known.get(key)
-        if held is None and not self._giving.gives(candidate):
-            return False
-        if held is None:
-            self._known[key] = False  # one that only returns itself
-            held = self._known[key] = self._returns_kernel(candidate, root)
-        return held
+        return self._giving.gives(candidate, root)
 
-    def _returns_kernel(self, candidate: Candidate, root: str) -> bool:
+    def _search(self, first: _Node) -> bool:
+        """Whether a kernel is named by a function, or by anything that it returns what it gets from; each is read
+        once, the nearest first."""
+        came: dict[tuple | str, tuple | str | None] = {_key(first): None}
+        pending = deque([first])
+        while pending:
+            node = pending.popleft()
+            key: tuple | str | None = _key(node)
+            names_kernel, further = self._read_node(node)
+            if names_kernel or any(self._known.get(_key(other)) for other in further):
+                while key is not None:
+                    self._known[key] = True
+                    key = came[key]
+                return True
+            for other in further:
+                if _key(other) not in came and self._known.get(_key(other)) is None:
+                    came[_key(other)] = key
+                    pending.append(other)
+        self._known.update(dict.fromkeys(came, False))
+        return False
+
+    def _read_node(self, node: _Node) -> tuple[bool, list[_Node]]:
+        """Whether something names a kernel, and what else it may get one from."""
+        key = _key(node)
+        if key not in self._read:
+            self._read[key] = self._of_variable(node) if isinstance(node, str) else self._of_function(*node)
+        return self._read[key]
+
+    def _of_function(self, candidate: Candidate, root: str) -> tuple[bool, list[_Node]]:
         body = self._bodies.of(candidate, root)
-        if not self._index.names_of_kind("kernel").isdisjoint(_WORD.findall(body.expanded.full)):
-            return True
+        if self._giving.names_kernel(body.expanded.full, root, candidate.function.parameters):
+            return True, []
         if self._giving.runs_on_device(candidate.function):
-            return False  # what device code calls gives no kernels
+            return False, []  # what device code calls gives no kernels
         returned = _returned_words(body)
-        if any(self._may_hold(name) for name in sorted(returned & self._index.names_of_kind("variable"))):
-            return True
+        out: list[_Node] = sorted(returned & self._index.names_of_kind("variable"))
         for name in sorted(returned & self._index.names_of_kind("function")):
             found = self._resolver.function(name, body.context, None, kernel=False).candidates
             # A member is found through its class, which only the call tells.
-            members = [Candidate(p, f) for p, f in self._index.functions(name) if f.body_end and f.scope]
-            for other in (*found, *members):
-                near = other.path in self._index.closure(root)
-                if self.may_return(other, root if near else other.path):
-                    return True
-        return False
+            seen = self._giving.definitions(name, root)
+            members = [Candidate(path, function) for path, function, _ in seen if function.scope]
+            closure = self._index.closure(root)
+            units = ((c, root if c.path in closure else c.path) for c in (*found, *members))
+            out += [(c, unit) for c, unit in units if self._may(c, unit)]
+        return False, out
 
-    def _may_hold(self, name: str) -> bool:
-        """Whether a variable outside functions may be initialised with kernels: it names one, a table of them or a
-        function that returns them, its macros expanded."""
-        held = self._holding.get(name)
-        if held is None:
-            self._holding[name] = False  # one that only names itself
-            entries = self._index.entries(name, ("variable",), lambda facts: facts.variables)
-            held = self._holding[name] = any(
-                self._holds_kernel(path, v) for path, v in entries if v.value and not NUMBER.search(v.type)
-            )
-        return held
+    def _of_variable(self, name: str) -> tuple[bool, list[_Node]]:
+        """A variable outside functions may be initialised with kernels: it names one, a table of them or a function
+        that returns them, its macros expanded."""
+        index = self._index
+        out: list[_Node] = []
+        for path, variable in index.entries(name, ("variable",), lambda facts: facts.variables):
+            if not variable.value or NUMBER.search(variable.type):
+                continue
+            text = variable.value
+            if not index.names_of_kind("macro").isdisjoint(_WORD.findall(text)):
+                text = self._bodies.expand(path, text, variable.offset)
+            inside = set(_WORD.findall(text))
+            if not index.names_of_kind("kernel").isdisjoint(inside):
+                return True, []
+            out += sorted(inside & index.names_of_kind("variable"))
+            for other in sorted(inside & index.names_of_kind("function")):
+                found = [Candidate(p, f) for p, f in index.functions(other) if f.body_end]
+                out += [(one, one.path) for one in found if self._may(one, one.path)]
+        return False, out
 
-    def _holds_kernel(self, path: str, variable: Variable) -> bool:
-        index, text = self._index, variable.value or ""
-        if not index.names_of_kind("macro").isdisjoint(_WORD.findall(text)):
-            text = self._bodies.expand(path, text, variable.offset)
-        inside = set(_WORD.findall(text))
-        if not index.names_of_kind("kernel").isdisjoint(inside):
-            return True
-        if any(self._may_hold(name) for name in sorted(inside & index.names_of_kind("variable"))):
-            return True
-        for name in sorted(inside & index.names_of_kind("function")):
-            found = [Candidate(p, f) for p, f in index.functions(name) if f.body_end]
-            if any(self.may_return(one, one.path) for one in found):
-                return True
-        return False
+
+def _key(node: _Node) -> tuple | str:
+    return node if isinstance(node, str) else (*node[0].key, node[1])
 
 
 def _returned_words(body: Body) -> set[str]:

@@ -118,7 +118,7 @@ class TypeReader:
         *qualifiers, simple = name.split("::")
         if simple in self._index.names_of_kind("class"):
             return callee
-        near = self._index.closure(context.root) | {context.path}
+        near = self._index.near(context.root, context.path)
         found = {
             self._bare(f.return_type)
             for path, f in self._index.functions(simple)
@@ -172,13 +172,9 @@ class TypeReader:
                 return target
         if name not in self._index.names_of_kind("alias"):
             return None
-        closure = self._index.closure(context.root) | {context.path}
-        for path, alias in self._index.entries(name, ("alias",), lambda facts: facts.aliases):
-            if (
-                path in closure
-                and alias.kind in ("type", "using")
-                and strip_arguments(alias.target).split("::")[-1] != name
-            ):
+        near = self._index.near(context.root, context.path)
+        for _, alias in self._index.entries_in(name, ("alias",), lambda facts: facts.aliases, near):
+            if alias.kind in ("type", "using") and strip_arguments(alias.target).split("::")[-1] != name:
                 return alias.target
         return None
 

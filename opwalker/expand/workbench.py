@@ -28,6 +28,7 @@ from opwalker.expand.terms import Term
 from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_heads import parse_parameters
 from opwalker.link.index import Index
+from opwalker.model.binding import Binding
 from opwalker.model.build import Define
 from opwalker.model.cpp import Function, Parameter
 
@@ -144,6 +145,7 @@ class Workbench:
         self._asked = tuple(asked)
         self._units: dict[str, Unit] = {}
         self._bindings: Bindings | None = None
+        self._implementations: dict[str, list[Binding]] | None = None
         self.keep = keep
         self.apart = apart or self.together
         self._instantiated = False
@@ -212,6 +214,15 @@ class Workbench:
             reader = BindingReader(self.index, self.files, unit.macros, unit.preprocessor, self.builds.names_of)
             self._bindings = self.keep("bindings", Bindings, reader.read)
         return self._bindings
+
+    def implementations(self, name: str) -> Sequence[Binding]:
+        """The registrations that implement an op, in order."""
+        if self._implementations is None:
+            self._implementations = {}
+            for binding in self.bindings().bindings:
+                if binding.role == "impl":
+                    self._implementations.setdefault(binding.name, []).append(binding)
+        return self._implementations.get(name, ())
 
     def absent(self, path: str) -> str | None:
         """Why a file is compiled for none of the architectures asked for, with the condition in the build files: its

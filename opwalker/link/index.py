@@ -38,6 +38,10 @@ class FactStore(Protocol):
         """All names of a kind in the tree."""
 
 
+#: Entries of one name that are looked at one by one.
+_FEW = 48
+
+
 class Index:
     """Facts of a tree, joined by name and by include."""
 
@@ -50,8 +54,10 @@ class Index:
         self._listed: dict[str, list[str]] = {}
         self._includes: dict[str, tuple[tuple[int, str], ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
+        self._includers: dict[str, list[str]] | None = None
         self._functions: dict[str, tuple[tuple[str, Function], ...]] = {}
         self._entries: dict[tuple[str, ...], list[tuple[str, object]]] = {}
+        self._entries_by_path: dict[tuple[str, ...], tuple[list, dict[str, list[tuple[str, object]]]]] = {}
         self._kind_names: dict[str, set[str]] = {}
         self._added_names: dict[str, set[str]] = {}
         self._namespace_aliases: dict[str, dict[str, str]] = {}
@@ -231,6 +237,21 @@ class Index:
             self._entries[key] = out
         return out
 
+    def entries_in(
+        self, name: str, kinds: Sequence[str], read: Callable[[CppFacts], Iterable], paths: frozenset[str]
+    ) -> list[tuple[str, object]]:
+        """As ``entries``, those of some files."""
+        entries = self.entries(name, kinds, read)
+        if len(entries) <= _FEW:
+            return [entry for entry in entries if entry[0] in paths]
+        held = self._entries_by_path.get((name, *kinds))
+        if held is None or held[0] is not entries:
+            by_path: dict[str, list[tuple[str, object]]] = {}
+            for entry in entries:
+                by_path.setdefault(entry[0], []).append(entry)
+            held = self._entries_by_path[name, *kinds] = (entries, by_path)
+        return [entry for path in sorted(held[1].keys() & paths) for entry in held[1][path]]
+
     def resolve_include(self, includer: str, target: str) -> str | None:
         """The tree's file that an ``#include`` in ``includer`` means; None for one that is outside the tree."""
         target = posixpath.normpath(target)
@@ -284,6 +305,20 @@ class Index:
                         stack.append(found)
             self._closures[path] = frozenset(seen)
         return self._closures[path]
+
+    def near(self, root: str, path: str) -> frozenset[str]:
+        """What a unit includes, and one file more."""
+        closure = self.closure(root)
+        return closure if path in closure else closure | {path}
+
+    def includers(self, path: str) -> Sequence[str]:
+        """Every file that includes a file, directly or not, and itself; sorted."""
+        if self._includers is None:
+            self._includers = {}
+            for includer in sorted(self.paths):
+                for found in self.closure(includer):
+                    self._includers.setdefault(found, []).append(includer)
+        return self._includers.get(path, ())
 
 
 def _joined(facts: CppFacts | None, more: Mapping[str, Sequence]) -> CppFacts | None:

@@ -73,7 +73,7 @@ class Flags:
     def _lookup(self, name: str, body: Body) -> tuple[str, ClassDef, Variable] | None:
         """The only structure of the unit that has a member of a name."""
         index = self._workbench.index
-        near = index.closure(body.root) | {body.path}
+        near = index.near(body.root, body.path)
         found: list[tuple[str, ClassDef, Variable]] = []
         for path, variable in index.entries(name, ("variable",), lambda facts: facts.variables):
             if path in near and variable.name == name and variable.scope and not variable.constant:

@@ -188,7 +188,7 @@ def hosts_of(workbench: Workbench, binding: Binding, arity: int | None) -> tuple
 def _roots(workbench: Workbench, path: str) -> Iterator[str]:
     """The files from which a registration's names can be seen: its own, or those whose block includes it."""
     yield path
-    yield from (p for p in sorted(workbench.index.paths) if p != path and path in workbench.index.closure(p))
+    yield from (includer for includer in workbench.index.includers(path) if includer != path)
 
 
 def runs_nothing(workbench: Workbench, binding: Binding) -> str | None:

@@ -86,7 +86,7 @@ class WalkView:
 
     def native(self, op: Op, wrapper: Mapping[str, ShapeSource] = NO_WRAPPER, build: str | None = None) -> NativeSide:
         """What C++ registers for an op, followed. ``wrapper`` is what its wrappers say of its arguments' shapes."""
-        bindings = [b for b in self._workbench.bindings().bindings if b.role == "impl" and b.name == op.name]
+        bindings = self._workbench.implementations(op.name)
         absent: str | None = None
         read: list[tuple[dict, Registered | Gap]] = []
         for binding in bindings:

@@ -303,3 +303,26 @@ def test_strip_arguments(text: str, wanted: str) -> None:
 
 def test_anonymous_namespaces_are_no_part_of_a_name() -> None:
     assert visible(("a", "(anonymous namespace)", "b")) == ("a", "b")
+
+
+# -- many of one name -----------------------------------------------------------------------------------------
+
+
+SCOPED = {
+    "a.cu": "namespace one { void f() {} namespace { void f(int) {} } namespace two { void f() {} } }\nvoid f() {}\n",
+    "b.cu": '#include "near.h"\nusing namespace used;\n',
+    "c.cu": '#include "inner.h"\n',
+    "near.h": "namespace near { inline void f() {} }\nnamespace used { inline void f() {} }\n",
+    "inner.h": "namespace one { inline namespace v2 { inline void f(long) {} } }\n",
+}
+
+
+@pytest.mark.parametrize("path", ["a.cu", "b.cu", "c.cu"])
+@pytest.mark.parametrize("scope", [(), ("one",), ("one", "two"), ("other",)])
+@pytest.mark.parametrize("name", "f ::f one::f two::f one::two::f ::one::f near::f v2::f x::f".split())
+def test_names_mean_the_same_where_many_functions_bear_them(
+    monkeypatch: pytest.MonkeyPatch, path: str, scope: tuple[str, ...], name: str
+) -> None:
+    one_by_one = found(tree(SCOPED), name, path, scope=scope)
+    monkeypatch.setattr("opwalker.expand.resolve.FEW", 0)
+    assert found(tree(SCOPED), name, path, scope=scope) == one_by_one
