@@ -18,6 +18,8 @@ from opwalker.model.statements import CallText, Routine, Statement
 from opwalker.rules._launches import ASKS
 
 _CHECK = re.compile(r"(?i)\b\w*(?:launch_?check|check\w*_?launch|check_?last|check_cuda_last|post_?launch)\w*\s*\(")
+#: Asked, and the answer dropped: with it goes the error.
+_DROPPED = re.compile(r"(?:\(\s*void\s*\)\s*)?(?:::)?(?:cuda|hip)(?:Get|PeekAt)LastError\s*\(\s*\)")
 _HARMLESS = re.compile(r"(?:STD_)?TORCH_(?:INTERNAL_ASSERT|CHECK)\w*|nvtx(?:Range|DomainRange|Mark)\w*")
 _LOOPS = frozenset(("for", "range for", "while", "do", "switch"))
 _DEEPEST = 10
@@ -93,6 +95,8 @@ class Asked:
     def _asks(self, routine: Routine, one: Statement) -> bool:
         if one.kind in ("block", "case", "do", "try") and one.body:
             return self._asks(routine, one.body[0])
+        if one.kind == "expression" and one.macro is None and _DROPPED.fullmatch(one.text):
+            return False
         if ASKS.search(one.text) or _CHECK.search(one.text):
             return True
         if one.kind == "expression" and any(held.body and self._asks(routine, held.body[0]) for held in one.lambdas):

@@ -35,7 +35,7 @@ _NO_NAME = re.compile(
 
 class Site(Struct, frozen=True):
     """A launch. An extent is None where it was not found. ``before`` ran before it, ``around`` it stands in (outermost
-    first), ``after`` follows it in its own block."""
+    first), ``after`` follows it in its own block. ``config`` is the object that holds the extents, where one does."""
 
     kernel: str
     grid: str | None
@@ -49,6 +49,7 @@ class Site(Struct, frozen=True):
     before: tuple[Statement, ...]
     around: tuple[Statement, ...]
     after: tuple[Statement, ...]
+    config: str | None = None
 
     @property
     def name(self) -> str:
@@ -126,6 +127,7 @@ def _runtime(call: CallText, point: Point) -> Site | None:
     kernel, places = _CALLS[found[1]]
     if len(call.arguments) <= kernel:
         return None
+    config = None
     if not places:
         config = call.arguments[0].strip("&* ")
         grid, block, shared, stream = (_of_config(config, name, point.before) for name in _FIELDS)
@@ -137,7 +139,7 @@ def _runtime(call: CallText, point: Point) -> Site | None:
     name = _NO_NAME.sub("", call.arguments[kernel]).strip(" )")
     return Site(
         name, grid, block, shared, stream, tuple(arguments), call.line, call.macro, point.statement, point.before,
-        point.around, point.after,
+        point.around, point.after, config,
     )  # fmt: skip
 
 

@@ -120,8 +120,10 @@ class Writes:
         if not any(_mentions(one, names) for one in call.arguments):
             return Verdict(None, True)
         targets = self._tree.targets(routine, call)
-        # What is outside the source and takes the pointer may write; a check or a question does not.
-        known = bool(targets) or _asks(call)
+        # What is outside the source and takes the pointer may write; a check or a question does not, nor does what
+        # changes another tensor in place.
+        in_place = call.receiver is not None and call.simple.endswith("_") and call.simple not in _HARMLESS
+        known = bool(targets) or _asks(call) or in_place
         return self._passed(targets, call.arguments, names, depth, known)
 
     def _passed(self, targets, arguments: tuple[str, ...], names: set[str], depth: int, known: bool) -> Verdict:

@@ -46,6 +46,10 @@ from opwalker.rules._launches import Site, locals_of, sites
 
 _NONE = re.compile(r"(?:\(\s*cudaStream_t\s*\)\s*)?(?:0|nullptr|NULL|cudaStreamDefault|cudaStreamLegacy|\{\s*\})\Z")
 
+_CONFIG = re.compile(r"(?:struct\s+)?(?:cuda|hip)LaunchConfig_(?:t|st)")
+#: A list of fields, not the answer of a function.
+_FIELDS = re.compile(r"\s*=?\s*\{")
+
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
@@ -63,7 +67,7 @@ def _said(routine: Routine, site: Site) -> tuple[str, tuple[Related, ...]] | Non
     written = site.stream
     if written is None:
         # In a configuration object that another function filled, the stream may stand there.
-        if site.statement.launches and not _unpacked(site):
+        if (site.statement.launches and not _unpacked(site)) or _is_left_out(routine, site):
             return "names no stream: it goes to the legacy default stream", ()
         return None
     written = written.strip()
@@ -82,6 +86,20 @@ def _said(routine: Routine, site: Site) -> tuple[str, tuple[Related, ...]] | Non
         line = next(d.line for one in routine.walk() for d in one.declares if d.name == written)
         return f"is given {written}, which is only ever 0", (Related(routine.file, line, f"{written} is made here"),)
     return None
+
+
+def _is_left_out(routine: Routine, site: Site) -> bool:
+    """Whether a launch is configured by an object of this routine whose stream nobody sets: no other function is
+    handed it, and nothing is assigned to it or to its stream."""
+    name = site.config
+    made = next((d for one in site.before for d in one.declares if d.name == name), None)
+    if made is None or not _CONFIG.fullmatch(made.type) or not _FIELDS.match(made.value or "{"):
+        return False
+    statements = list(routine.walk())
+    if any(a.target.strip() in (name, f"{name}.stream") for one in statements for a in one.assigns):
+        return False
+    given = [argument.strip(" &") for one in statements for call in one.calls for argument in call.arguments]
+    return given.count(name) == sum(one.config == name for one in sites(routine))
 
 
 def _unpacked(site: Site) -> bool:
