@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, LaunchText, MacroUse, Routine, Statement
-from opwalker.rules._values import split
+from opwalker.rules._values import extents, split
 
 #: Runtime calls that launch: which argument is the kernel, and which are grid, block, shared memory and stream (none:
 #: they are in a configuration).
@@ -27,6 +27,8 @@ _CALLS: dict[str, tuple[int, tuple[int, ...]]] = {
 _LAUNCH = re.compile(r"(?:cuda|hip)(Launch(?:Cooperative)?Kernel(?:ExC?|GGL)?)\Z")
 #: What asks for the last error of the runtime.
 ASKS = re.compile(r"\b(?:cuda|hip)(?:Get|PeekAt)LastError\b")
+#: An axis of an extent that is set by itself.
+_AXIS = re.compile(r"(\w+)\.([xyz])")
 _TENSOR = re.compile(r"(\w+::)?\b((?:Optional)?Tensor(?:View|Base|Ref|List)?|DLTensor|TensorPtr)\b")
 _NO_NAME = re.compile(
     r"^[&\s]*(?:\(+\s*(?:const\s+)?void\s*\*\s*\)|reinterpret_cast<(?:const )?void\s*(?:const)?\s*\*>\s*\()?[\s&(]*"
@@ -176,7 +178,26 @@ def locals_of_point(point: Point | Site) -> dict[str, str]:
         for declared in one.declares:
             if declared.value is not None:
                 out[declared.name] = declared.value.strip()
+            elif "dim3" in declared.type:
+                out[declared.name] = "dim3(1, 1, 1)"
+        for assigned in one.assigns:
+            found = _AXIS.fullmatch(assigned.target.strip())
+            if found is not None and assigned.operator == "=":
+                axes = [*extents(out.get(found[1], ""), {}), "1", "1", "1"][:3]
+                axes["xyz".index(found[2])] = assigned.value
+                out[found[1]] = f"dim3({', '.join(axes)})"
     return out
+
+
+def extent_line(site: Site, axis: str) -> int | None:
+    """The line on which an axis of the grid's variable is set, else that on which the variable is made."""
+    grid = (site.grid or "").strip()
+    for one in reversed((*site.before, *site.around)):
+        if any(a.target.strip() == f"{grid}.{axis}" for a in one.assigns):
+            return one.line
+        if any(d.name == grid and "dim3" in d.type for d in one.declares):
+            return one.line
+    return None
 
 
 def _is_tensor(tree: CheckedTree, kind: str) -> bool:

@@ -9,9 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from opwalker.model.statements import DeclareText, Routine, Statement
+from opwalker.model.statements import CallText, DeclareText, Routine, Statement
 
-BARRIER = re.compile(r"(?:::)?__syncthreads(?:_count|_and|_or)?\Z|__barrier_sync\Z|__builtin_amdgcn_s_barrier\Z")
+_BARRIER = re.compile(r"(?:::)?__syncthreads(?:_count|_and|_or)?\Z|__barrier_sync\Z|__builtin_amdgcn_s_barrier\Z")
+#: The whole block as a group, and the barrier of all its threads in assembly.
+_GROUP = re.compile(r"\bthis_thread_block\s*\(")
+_BLOCK = re.compile(r"(?:\w+::)*thread_block\b")
+_BAR = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?\s+0(?!\s*[,\d])")
 _SOURCE = re.compile(r"\bthreadIdx\s*\.\s*[xyz]\b|\blaneid\b|\b__laneid\b|\bthread_rank\(\)")
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 _SCALAR = re.compile(
@@ -29,6 +33,13 @@ class Threads:
         self._ranges: dict[str, list[tuple[int, int]]] = {}
         for first, last, name in _declared(routine):
             self._ranges.setdefault(name, []).append((first, last))
+        self._groups = {one.name for one in routine.parameters if _BLOCK.search(one.type)}
+        self._groups |= {
+            made.name
+            for one in routine.walk()
+            for made in one.declares
+            if _BLOCK.search(made.type) or _GROUP.search(made.value or "")
+        }
         self._names: set[tuple[str, int]] = set()
         # Every thread reads the same of what a block shares.
         shared = {d.name for one in routine.walk() for d in one.declares if "__shared__" in d.type}
@@ -48,6 +59,15 @@ class Threads:
                         self._names.add(self._variable(plain, one.line))
             if len(self._names) == before:
                 break
+
+    def barriers(self, one: Statement) -> list[tuple[int, str]]:
+        """``(line, name)`` of the barriers of the whole block that a statement itself has."""
+        out = [(call.line, call.name) for call in one.calls if _BARRIER.match(call.name) or self._syncs(call)]
+        return [*out, (one.line, "bar.sync")] if one.kind == "asm" and _BAR.search(one.text) else out
+
+    def _syncs(self, call: CallText) -> bool:
+        group = call.receiver or next(iter(call.arguments), "")
+        return call.simple == "sync" and (group.strip() in self._groups or _GROUP.search(group) is not None)
 
     def differ(self, text: str, line: int) -> bool:
         """Whether an expression on a line is known to differ between threads of one block."""

@@ -23,7 +23,7 @@ _OF_ALL = re.compile(r"\w+(?:\.|->)(?:numel\(\)|size\(0\))\Z")
 #: Sizes that a model has, and not its load: they are not 0.
 FIXED = re.compile(
     r"(?i)weight|expert|head|vocab|hidden|layer|scale|zero|dim\Z|width|col(?:umn)?s?\Z|channel|feature|\A[kndh]\Z"
-    r"|kernel_?(?:size|volume)"
+    r"|kernel_?(?:size|volume)|(?:size|dim)_[nk]\Z"
 )
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _DEEPEST = 8

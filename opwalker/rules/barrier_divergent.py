@@ -161,9 +161,11 @@ from collections.abc import Iterator, Sequence
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._filled import is_filled
-from opwalker.rules._threads import BARRIER, Threads
+from opwalker.rules._threads import Threads
 from opwalker.rules._values import is_fixed
 
+#: A quick no: what a barrier has in its text.
+_MAY = re.compile(r"sync|barrier")
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_][\w:]*")
 
 _WHOLE_BLOCKS = re.compile(r"/\s*blockDim\s*\.\s*x\s*\)?\s*\*\s*blockDim\s*\.\s*x\W*\Z")
@@ -171,7 +173,7 @@ _WHOLE_BLOCKS = re.compile(r"/\s*blockDim\s*\.\s*x\s*\)?\s*\*\s*blockDim\s*\.\s*
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
-        if not routine.on_device or not any(BARRIER.match(c.name) for one in routine.walk() for c in one.calls):
+        if not routine.on_device or not any(_MAY.search(one.text) for one in routine.walk()):
             continue
         threads = Threads(routine)
         yield from _block(tree, routine, routine.statements, threads, None)
@@ -183,18 +185,15 @@ def _block(
     """Barriers below ``statements``; ``cause`` is what has already parted the threads."""
     for number, one in enumerate(statements):
         if cause is not None:
-            for call in one.calls:
-                if BARRIER.match(call.name):
-                    yield Draft(
-                        routine.file, call.line, f"{call.name} is not reached by every thread of the block", (cause,),
-                        call.simple, op=None,
-                    )  # fmt: skip
+            for line, name in threads.barriers(one):
+                said = f"{name} is not reached by every thread of the block"
+                yield Draft(routine.file, line, said, (cause,), name.rsplit("::", 1)[-1], op=None)
         parted = cause
         if one.kind in ("if", "while", "for", "do", "switch") and threads.differ(one.text, one.line):
             if one.kind == "for" and (_fixed(routine, one, threads) or _rounded(routine, one)):
                 yield from _block(tree, routine, one.body, threads, cause)
                 continue
-            if one.kind == "if" and _matched(one, statements[number + 1 :]):
+            if one.kind == "if" and _matched(one, statements[number + 1 :], threads):
                 continue
             parted = Related(routine.file, one.line, f"`{one.text[:80]}` differs between threads")
         yield from _block(tree, routine, one.body, threads, parted)
@@ -221,26 +220,26 @@ def _rounded(routine: Routine, one: Statement) -> bool:
     return bool(values) and all(_WHOLE_BLOCKS.search(value) for value in values)
 
 
-def _matched(one: Statement, rest: Sequence[Statement]) -> bool:
+def _matched(one: Statement, rest: Sequence[Statement], threads: Threads) -> bool:
     """Whether both ways reach the same number of barriers, one for one: the hardware counts arrivals, not places."""
     ways = [one.body, one.orelse]
     if _ends(one.body) and not one.orelse:
         ways[1] = tuple(rest)
-    counts = [_barriers(way) for way in ways]
+    counts = [_barriers(way, threads) for way in ways]
     return counts[0] is not None and counts[0] == counts[1] and counts[0] > 0
 
 
-def _barriers(statements: Sequence[Statement]) -> int | None:
+def _barriers(statements: Sequence[Statement], threads: Threads) -> int | None:
     """The barriers on the straight way through statements; None where their number is not plain to see."""
     total = 0
     for one in statements:
-        total += sum(1 for call in one.calls if BARRIER.match(call.name))
+        total += len(threads.barriers(one))
         if one.kind == "block":
-            inner = _barriers(one.body)
+            inner = _barriers(one.body, threads)
             if inner is None:
                 return None
             total += inner
-        elif any(BARRIER.match(call.name) for held in one.walk() for call in held.calls):
+        elif any(threads.barriers(held) for held in one.walk()):
             if one.body or one.orelse:
                 return None
     return total

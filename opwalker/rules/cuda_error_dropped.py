@@ -94,6 +94,9 @@ _CALLS = re.compile(
     r"WaitEvent|Destroy|BeginCapture|EndCapture)\w*|Event(?:Create|Record|Synchronize|Destroy)\w*|DeviceSynchronize|"
     r"SetDevice|FuncSetAttribute|FuncSetCacheConfig|Ipc\w+|Launch(?!KernelGGL)\w+|Graph\w+|DeviceSetLimit|DeviceEnablePeerAccess|"
     r"OccupancyMax\w+|DeviceGetAttribute|GetDeviceProperties)\Z|cu(?:Mem\w+|Launch\w+|Ctx\w+|Module\w+|TensorMap\w+)\Z"
+    # Libraries answer with a status of their own: of what computes, sends, or makes a handle.
+    r"|(?:nccl|rccl)(?:All\w+|Reduce\w*|Broadcast|Bcast|Send|Recv|Gather|Scatter|Group\w+|CommInit\w+|MemAlloc|CommRegister)\Z"
+    r"|(?:cublas|hipblas|rocblas)(?:Lt)?(?:Create|Gem\w+|Matmul|[SDCHZ](?!et|estroy)\w+)\Z"
 )
 #: Clean-up is often past caring.
 _CLEANS = re.compile(
@@ -113,12 +116,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         deleters = {id(held) for held in _deleters(routine)}
         for point in points(routine.statements):
             one = point.statement
-            if one.kind != "expression" or len(one.calls) < 1:
-                continue
-            call = one.calls[0]
-            if call.receiver is not None or not _CALLS.match(call.simple) or not one.text.startswith(call.name):
-                continue
-            if one.text != call.text:
+            call = _dropped(routine, one)
+            if call is None or call.receiver is not None or not _CALLS.match(call.simple):
                 continue
             if _CLEANS.match(call.simple) and (_ends(routine) or id(one) in deleters or _gives_up(point)):
                 continue
@@ -132,6 +131,25 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     continue
                 file, line = call.macro.file, call.macro.line
             yield Draft(file, line, f"the error that {call.simple} returns is dropped", symbol=call.simple)
+
+
+def _dropped(routine: Routine, one: Statement) -> CallText | None:
+    """The call whose answer a statement drops: it is nothing else, or it makes a variable that nobody reads."""
+    if not one.calls:
+        return None
+    call = one.calls[0]
+    if one.kind == "expression":
+        return call if one.text == call.text else None
+    made = one.declares[0] if one.kind == "declaration" and len(one.declares) == 1 else None
+    if made is None or (made.value or "").strip().removeprefix("=").strip() != call.text:
+        return None
+    read = re.compile(rf"\b{re.escape(made.name)}\b")
+    return None if any(read.search(text) for other in routine.walk() if other is not one for text in _texts(other)) else call
+
+
+def _texts(one: Statement) -> Iterator[str]:
+    yield from (one.text, one.step, *(made.value or "" for made in one.declares))
+    yield from (argument for launch in one.launches for argument in launch.arguments)
 
 
 def _asked(after: Sequence[Statement]) -> bool:

@@ -240,10 +240,13 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
 from opwalker.rules._choices import nothing_left
 from opwalker.rules._launches import points
+from opwalker.rules._values import leaves
 
 #: Calls that only tell of it.
 _SAYS = re.compile(r"(?i:print|warn|puts|to_string|c_str)|LOG|\blog|_log\b")
 _FAILS = re.compile(r"THROW|throw|FATAL|Fatal|ERROR|abort|ABORT|UNREACHABLE|[Pp]anic")
+#: What is compared for equality.
+_ASKED = re.compile(r"([A-Za-z_][\w.>-]*)\s*==")
 _EQUAL = re.compile(r"==|\bis_same|\.has_value\(\)")
 
 
@@ -256,14 +259,15 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             one = point.statement
             if id(one) in inner or (one.macro is not None):
                 continue
-            branches, last, has_last = _branches(one, inner)
+            row = _row(one, point.after)
+            branches, last, has_last = _of_row(row, point.after, inner) if row else _branches(one, inner)
             by_name: dict[str, set[str]] = {}
             for name, arguments in (found for branch in branches for found in _instances(branch)):
                 by_name.setdefault(name, set()).add(arguments)
             if len(branches) < 2 or not any(len(found) > 1 for found in by_name.values()):
                 continue
             settled = _works(last) or nothing_left(tree, routine, point)
-            if settled or _goes_on(routine, one, point.after, branches):
+            if settled or (not row and _goes_on(routine, one, point.after, branches)):
                 continue
             said = "neither launches nor fails" if has_last else "has no branch for what is left"
             line = last[0].line if has_last and last else one.line
@@ -274,6 +278,30 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 (Related(routine.file, one.line, f"chosen by `{one.text[:60]}`"),),
                 "",
             )
+
+
+def _row(one: Statement, after: Sequence[Statement]) -> list[Statement]:
+    """The ``if``s of a selection that stand one behind the other, each of which returns: ``if (n == 4) return f<4>();
+    if (n == 8) return f<8>();``. Empty where there is one alone."""
+    row: list[Statement] = []
+    asked: set[str] = set()
+    for held in (one, *after):
+        apart = held.kind == "if" and held.body and not held.orelse and leaves(held.body)
+        about = set(_ASKED.findall(held.text)) if apart else set()
+        if not about or (row and not about & asked):
+            break
+        row.append(held)
+        asked |= about
+    return row if len(row) > 1 else []
+
+
+def _of_row(
+    row: Sequence[Statement], after: Sequence[Statement], inner: set[int]
+) -> tuple[list[Sequence[Statement]], Sequence[Statement], bool]:
+    """What ``_branches`` says, of such a row: its last branch is what follows it."""
+    inner.update(id(held) for held in row[1:])
+    rest = after[len(row) - 1 :]
+    return [held.body for held in row], rest, bool(rest)
 
 
 def _branches(one: Statement, inner: set[int]) -> tuple[list[Sequence[Statement]], Sequence[Statement], bool]:

@@ -72,6 +72,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import CallText, Routine, Statement
+from opwalker.model.walk import HostRef
 from opwalker.rules._values import leaves
 
 _WAITS = re.compile(
@@ -79,6 +80,9 @@ _WAITS = re.compile(
     r"accept|connect|select|poll|epoll_wait|sleep_for|sleep|usleep|futex)"
 )
 _OBJECT = re.compile(r"(?i)thread|cond|cv|future|barrier|semaphore|latch|stream|event|work|request")
+_HOST_WAITS = re.compile(r"(?:cuda|hip)(?:Stream|Device|Event)Synchronize")
+_CALLED = re.compile(r"([A-Za-z_][\w:]*)\s*\(")
+_TYPE = re.compile(r"\b(?:j?thread|condition_variable(?:_any)?|(?:shared_)?future|barrier|latch|\w*semaphore)\b")
 _PLAIN = ("cuda", "hip", "std::this_thread", "recv", "usleep")
 _DEVICE = re.compile(r"(?i)stream|event")
 _DEEPEST = 5
@@ -91,15 +95,35 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             continue
         name = op.name.rsplit(".", 1)[-1]
         for impl in op.impls or ():
-            routine = tree.routine_at(impl.host.file, impl.host.line) if impl.host else None
-            if routine is None or _guarded(tree, impl.file, impl.line, name):
-                continue
             key = (impl.file, impl.line, name)  # one binding can stand in several modules
-            way = None if key in told else _blocks(tree, routine, {}, 0, set())
+            if impl.host is None or key in told or _guarded(tree, impl.file, impl.line, name):
+                continue
+            routine = tree.routine_at(impl.host.file, impl.host.line)
+            way = _blocks(tree, routine, {}, 0, set()) if routine is not None else _in_lambda(tree, impl.host)
             if way is not None:
                 told.add(key)
-                said = f"{op.name} blocks in {routine.name} while it holds the interpreter lock"
+                where = routine.name if routine is not None else "its lambda"
+                said = f"{op.name} blocks in {where} while it holds the interpreter lock"
                 yield Draft(impl.file, impl.line, said, way, name, op=op.name)
+
+
+def _in_lambda(tree: CheckedTree, host: HostRef) -> tuple[Related, ...] | None:
+    """The steps to a wait from a lambda that is bound where it is written: its text is looked at, and what it calls
+    where that can be one function alone."""
+    lines = tree.text(host.file).split("\n")[host.line - 1 : host.end_line]
+    if any("gil_scoped_release" in line for line in lines):
+        return None
+    for number, line in enumerate(lines, host.line):
+        for found in _CALLED.finditer(line.split("//")[0]):
+            simple = found[1].rsplit("::", 1)[-1]
+            if _HOST_WAITS.fullmatch(simple):
+                return (Related(host.file, number, f"waits here by {found[1]}"),)
+            bodies = {(file, one.line) for file, one in tree.functions(simple) if one.is_definition}
+            target = tree.routine_at(*next(iter(bodies))) if len(bodies) == 1 else None
+            way = _blocks(tree, target, {}, 1, set()) if target is not None else None
+            if way is not None:
+                return (Related(host.file, number, f"calls {target.name}"), *way)
+    return None
 
 
 def _guarded(tree: CheckedTree, file: str, line: int, name: str) -> bool:
@@ -159,7 +183,7 @@ def _in_block(
         if _spins(one):
             return (Related(routine.file, one.line, f"spins here: `{one.text[:60]}`"),)
         for call in one.calls:
-            if _WAITS.fullmatch(call.name) and (call.receiver is None or _OBJECT.search(call.receiver)):
+            if _WAITS.fullmatch(call.name) and (call.receiver is None or _waits(tree, routine, call.receiver)):
                 if call.arguments and _DEVICE.search(call.receiver or ""):
                     continue  # one stream is told to wait for another: the host goes on
                 # Of plain functions, only those whose name can mean nothing else.
@@ -177,6 +201,18 @@ def _in_block(
             if holds is not None and taken and part and leaves(part):
                 return None
     return None
+
+
+def _waits(tree: CheckedTree, routine: Routine, receiver: str) -> bool:
+    """Whether an object is one that is waited for, by its name or by its type."""
+    if _OBJECT.search(receiver):
+        return True
+    name = receiver.removeprefix("this->").strip()
+    kinds = [d.type for one in routine.walk() for d in one.declares if d.name == name]
+    kinds += [one.type for one in routine.parameters if one.name == name]
+    owners = tree.classes(routine.scope[-1]) if routine.classes else ()
+    kinds += [kind for file, owner in owners for field, kind, _ in tree.fields(file, owner) if field == name]
+    return any(_TYPE.search(kind) for kind in kinds)
 
 
 def _spins(one: Statement) -> bool:

@@ -77,7 +77,7 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
 from opwalker.notation.cpp_expression import parse_expression, print_expression
 from opwalker.rules._above import settled_above
-from opwalker.rules._launches import Site, locals_of, sites
+from opwalker.rules._launches import Site, extent_line, locals_of, sites
 from opwalker.rules._values import checks_before, extents, limits, number_of, terms_of
 
 _MOST = 65535
@@ -97,7 +97,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             for axis, extent in zip("xyz", extents(site.grid or "", known), strict=False):
                 if axis == "x" or not _is_open(tree, routine, site, extent, known):
                     continue
-                line = _declared(site) or site.line
+                line = extent_line(site, axis) or site.line
                 if (line, axis) in told:
                     continue
                 told.add((line, axis))
@@ -115,14 +115,6 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     ),
                     next(iter(re.findall(r"[A-Za-z_]\w*", value.rsplit("(", 1)[-1])), ""),
                 )
-
-
-def _declared(site: Site) -> int | None:
-    for one in reversed((*site.before, *site.around)):
-        for declared in one.declares:
-            if declared.name == (site.grid or "").strip() and "dim3" in declared.type:
-                return declared.line
-    return None
 
 
 def _is_open(tree: CheckedTree, routine: Routine, site: Site, extent: str, known: Mapping[str, str]) -> bool:

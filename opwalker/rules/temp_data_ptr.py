@@ -59,7 +59,8 @@ _COPIES = re.compile(
 
 #: The data pointer of a tensor that is made where it is taken.
 _MADE = re.compile(
-    r"((?:\w+::)+(?:empty|zeros|ones|full|rand|randn|arange|tensor|cat|stack)(?:_like)?"
+    r"((?:(?:at|torch|aten|native)::)+(?!from_blob|\w*(?:view|narrow|select|slice|squeeze|transpose|permute|reshape|flatten|"
+    r"detach|alias|expand|diagonal|unbind|chunk|split)\w*\()\w+"
     r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))\s*\.\s*(?:template\s+)?(?:mutable_|const_)?data_ptr\b"
 )
 

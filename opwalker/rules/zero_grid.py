@@ -83,7 +83,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from opwalker.model.check import CallSite, CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
-from opwalker.rules._launches import Point, Site, locals_of, locals_of_point, points, sites
+from opwalker.rules._launches import Point, Site, extent_line, locals_of, locals_of_point, points, sites
 from opwalker.rules._values import checks_before, extents, number_of, split, terms_of
 from opwalker.rules._zero import FIXED, excludes_zero, zero_with
 
@@ -102,7 +102,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 continue
             known = locals_of(site)
             axes = extents(site.grid, known)
-            for axis in axes:
+            for letter, axis in zip("xyz", axes, strict=False):
                 found = _may_be_zero(tree, routine, site, axis, known)
                 if found is None:
                     continue
@@ -111,7 +111,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 said, way = found
                 told.add(said)
                 file, line = site.place(routine)
-                made = _declared(site) if site.macro is None else None
+                made = extent_line(site, letter) if site.macro is None else None
                 yield Draft(
                     file,
                     made or line,
@@ -120,15 +120,6 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     said,
                 )
                 break
-
-
-def _declared(site: Site) -> int | None:
-    """The line on which the grid's variable is made."""
-    for one in reversed((*site.before, *site.around)):
-        for declared in one.declares:
-            if declared.name == (site.grid or "").strip() and "dim3" in declared.type:
-                return declared.line
-    return None
 
 
 def _may_be_zero(
@@ -191,9 +182,14 @@ def _grows(size: str, terms: set[str], known: Mapping[str, str], last: Collectio
     """Whether a size comes with the load. Weights are never empty, nor is the last axis of a tensor; a variable that
     is made of the size alone may say so (``num_heads``), or the opposite."""
     called = [one for one in terms if {held for held in zero_with(one, known) if _SIZED.search(held)} == {size}]
-    if any(FIXED.search(one) for one in (size, *called)):
+    if any(FIXED.search(one) and not _counts(one, known) for one in (size, *called)):
         return False
     return not ("size(-1)" in size or size in last) or any(_LOAD.search(one) for one in called)
+
+
+def _counts(name: str, known: Mapping[str, str]) -> bool:
+    """Whether ``n`` is how many there are: a matrix has an ``m`` beside its ``n``."""
+    return name in ("n", "N") and "m" not in known and "M" not in known
 
 
 def _raised(one: Statement, terms: set[str], known: Mapping[str, str]) -> bool:
