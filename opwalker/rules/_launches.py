@@ -178,12 +178,10 @@ def locals_of_point(point: Point | Site) -> dict[str, str]:
         for declared in one.declares:
             if declared.value is not None:
                 out[declared.name] = declared.value.strip()
-            elif "dim3" in declared.type:
-                out[declared.name] = "dim3(1, 1, 1)"
         for assigned in one.assigns:
             found = _AXIS.fullmatch(assigned.target.strip())
             if found is not None and assigned.operator == "=":
-                axes = [*extents(out.get(found[1], ""), {}), "1", "1", "1"][:3]
+                axes = [*extents(out.get(found[1], "1"), {}), "1", "1"][:3]
                 axes["xyz".index(found[2])] = assigned.value
                 out[found[1]] = f"dim3({', '.join(axes)})"
     return out

@@ -148,7 +148,7 @@ def _dropped(routine: Routine, one: Statement) -> CallText | None:
 
 
 def _texts(one: Statement) -> Iterator[str]:
-    yield from (one.text, one.step, *(made.value or "" for made in one.declares))
+    yield from (one.text, one.step)
     yield from (argument for launch in one.launches for argument in launch.arguments)
 
 
