@@ -144,7 +144,8 @@ def _dropped(routine: Routine, one: Statement) -> CallText | None:
     if made is None or (made.value or "").strip().removeprefix("=").strip() != call.text:
         return None
     read = re.compile(rf"\b{re.escape(made.name)}\b")
-    return None if any(read.search(text) for other in routine.walk() if other is not one for text in _texts(other)) else call
+    others = (text for other in routine.walk() if other is not one for text in _texts(other))
+    return None if any(map(read.search, others)) else call
 
 
 def _texts(one: Statement) -> Iterator[str]:
