@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 
-#: Nothing that the repository's own settings name is run, and nothing is fetched.
+#: Nothing that the repository's own settings name is run, and nothing is fetched; a path that is quoted is plain ASCII.
 _QUIET = (
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never",
-    "-c", "core.alternateRefsCommand=",
+    "-c", "core.alternateRefsCommand=", "-c", "core.quotePath=true",
 )  # fmt: skip
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 #: What a hook is run with, and what else says which repository is meant, or changes what git answers.

@@ -163,6 +163,17 @@ def test_settings_and_attributes_change_no_answer(repository: Path) -> None:
     assert changed(repository).lines == {"csrc/a.cu": twice, "csrc/in/b.cu": twice, "new.cu": WHOLE}
 
 
+@pytest.mark.parametrize("quoted", ["true", "false"])
+def test_any_name_is_read(repository: Path, quoted: str) -> None:
+    names = ["sp ace.cu", "ümlaut.cu", 'both "ü".cu', "back\\slash.cu", "tab\tü.cu", "new\nline.cu", "日本/b/b.cu"]
+    _put(repository, dict.fromkeys(names, SIX))
+    _git(repository, "add", ".")
+    _git(repository, "commit", "-qm", "names")
+    _git(repository, "config", "core.quotePath", quoted)
+    _put(repository, dict.fromkeys(names, SIX.replace("two", "2")))
+    assert changed(repository).lines == dict.fromkeys(names, ((2, 2),))
+
+
 @pytest.mark.parametrize("name", ["evil", "e.v il", "a=b", "c]d"])
 @pytest.mark.parametrize("kind", ["clean", "process"])
 def test_no_filter_is_run(repository: Path, tmp_path: Path, name: str, kind: str) -> None:
