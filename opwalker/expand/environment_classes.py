@@ -6,6 +6,7 @@ bound, and what its members are.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -247,10 +248,7 @@ class ClassReading:
         """A template that is a member of the class around, or of the class that the qualifiers mean; None for none."""
         owner = self._owner_of(wanted)
         while owner:
-            try:
-                place = self.located(owner)
-            except Unknown:
-                place = None
+            place = self._told(owner)
             if place is None:
                 return None
             found = self._member_template(place, simple, parts, member)
@@ -315,18 +313,20 @@ class ClassReading:
             return ""
         return found.text if isinstance(found, TypeTerm) else ""
 
+    def _told(self, text: str) -> Place | None:
+        """As ``located``; None as well where it cannot be told which definition a class type means."""
+        with contextlib.suppress(Unknown):
+            return self.located(text)
+        return None
+
     def tables(self, name: str) -> list[tuple[str, Any]]:
-        """The initialisers of variables outside functions that a name can mean, each with the environment it stands
-        in."""
+        """The initialisers of variables outside functions that a name can mean, each with its environment."""
         qualifier, _, simple = name.rpartition("::")
-        owner = None
-        if qualifier:
-            try:
-                owner = self.type(qualifier).text
-            except Unknown:
-                owner = None
+        owner = self.around
+        with contextlib.suppress(Unknown):
+            owner = self.type(qualifier).text if qualifier else owner
         out: list[tuple[str, Any]] = []
-        place = self.located(owner or self.around or "")
+        place = self._told(owner or "")
         while place is not None:
             inside = self.standing_in(place)
             out += [
@@ -334,7 +334,7 @@ class ClassReading:
                 for v in self.tools.index.facts(place.path).variables
                 if v.name == simple and place.made.body_start < v.offset < place.made.body_end and v.value
             ]  # fmt: skip
-            place = self.located(outer_of(place.type)) if not out else None
+            place = self._told(outer_of(place.type)) if not out else None
         if out:
             return out
         wanted = self._scope_of(tuple(p for p in strip_arguments(qualifier).split("::") if p))

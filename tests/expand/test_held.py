@@ -264,3 +264,17 @@ def test_which_of_two_objects_of_a_name_is_called():
 )
 def test_a_call_of_a_local_that_leads_nowhere_is_said(text, lost):
     assert [name for name, *_ in reach(text).unfollowed] == lost
+
+
+@pytest.mark.parametrize("called", ["F f = Run<ext::Wide>::kernel; f", "Run<ext::Wide>::kernel"])
+def test_a_kernel_that_one_of_two_specialisations_holds(called):
+    """Which of them is meant hangs on what another source defines."""
+    text = (
+        "using F = void (*)(int*);\nnamespace ext { struct Wide {}; }\n"
+        "template <typename T, typename E = void> struct Run { static constexpr F kernel = k1; };\n"
+        "template <typename T> struct Run<T, typename ext::enable_if<T::width >= 80>::type> "
+        "{ static constexpr F kernel = k2; };\n"
+    )
+    found = reach(text + f"void h(int* a) {{ {called}<<<1, 1>>>(a); }}")
+    held = {(kernel.name, site.certainty) for site in found.launches for kernel in site.kernels}
+    assert held == {("k1", "possible"), ("k2", "possible")}
