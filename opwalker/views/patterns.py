@@ -19,6 +19,7 @@ from opwalker.model.patterns import Pattern, PatternHit, PatternQuestion, Patter
 from opwalker.model.statements import Routine
 from opwalker.model.walk import PatternRef, Walk
 from opwalker.notation.regex import Regex
+from opwalker.views.named_paths import lies_below, named_paths
 from opwalker.views.pattern_match import Found, Matcher
 from opwalker.views.pattern_pages import Page, chosen_pages, load_pages
 
@@ -30,7 +31,7 @@ _WORD = Regex(r"[A-Za-z_]\w*")
 
 def search(session, pages: Sequence[Page], question: PatternQuestion, op: str | None) -> PatternSearch:
     """The hits of a source that fit a question; ``op`` is the full name of the op it asks for."""
-    asked = chosen_pages(pages, question)
+    asked, paths = chosen_pages(pages, question), named_paths(session.root.path, session.known, question.paths)
     state = hashlib.blake2b("\0".join(text for _, text in pages).encode("utf-8"), digest_size=12).hexdigest()
     patterns = [pattern for pattern, _ in pages]
     found = session.kept(f"patterns:{state}", tuple[PatternHit, ...], lambda: everything(session, patterns))
@@ -38,14 +39,10 @@ def search(session, pages: Sequence[Page], question: PatternQuestion, op: str | 
     hits = tuple(
         one
         for one in found
-        if one.id in ids and _under(one.file, question.paths) and (op is None or op in one.ops)
+        if one.id in ids and lies_below(one.file, paths) and (op is None or op in one.ops)
         and (question.text is None or question.text.lower() in one.text.lower())
     )  # fmt: skip
     return PatternSearch(source=session.source, hits=hits, searched=tuple(pattern.id for pattern in asked))
-
-
-def _under(file: str, paths: Sequence[str]) -> bool:
-    return not paths or any(file == path.rstrip("/") or file.startswith(path.rstrip("/") + "/") for path in paths)
 
 
 def everything(session, patterns: Sequence[Pattern]) -> tuple[PatternHit, ...]:

@@ -183,10 +183,20 @@ def test_findings_as_annotations(ask) -> None:
     )
 
 
-def test_paths_narrow_what_is_told(ask) -> None:
+def test_paths_narrow_what_is_told(ask, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (source / "python").mkdir()
     assert ask("python")[0] == 0
-    assert ask("csrc")[0] == 1
-    assert ask("csrc/twice.cu")[0] == 1
+    monkeypatch.chdir(source / "csrc")
+    for named in ("csrc", "csrc/twice.cu", "./csrc//twice.cu", "python/../csrc", ".", "twice.cu", "../csrc/twice.cu"):
+        assert ask(named)[0] == 1, named
+    assert ask(str(source / "csrc"))[0] == 1
+
+
+@pytest.mark.parametrize("named", ["csrc/twce.cu", "csrc/twice", "../kit2", "/"])
+def test_a_path_that_names_nothing_is_no_clean_bill(ask, named: str) -> None:
+    code, said = ask("csrc", named)
+    assert (code, said.count("\n")) == (3, 1)
+    assert f"{named!r} names no file or folder of this source" in said
 
 
 def test_rules_are_chosen(ask) -> None:

@@ -122,7 +122,7 @@ TORCH_LIBRARY(kit, m) {
         (PatternQuestion(op="kit::rows"), [("if-constexpr-kernel", 4), ("launch-macro", 2), ("raii-guard", 7)]),
         (PatternQuestion(tags=("launch",)), [("launch-macro", 2)]),
         (PatternQuestion(text="W > 1"), [("if-constexpr-kernel", 4)]),
-        (PatternQuestion(paths=("b.cu",)), []),
+        (PatternQuestion(paths=("kit.h",)), []),
         (PatternQuestion(ids=("raii-guard",), paths=("a.cu",), op="other"), [("raii-guard", 11)]),
     ],
 )

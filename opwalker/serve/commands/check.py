@@ -44,7 +44,7 @@ def check(
     if session.as_json and form not in ("text", "json"):
         raise UsageError(f"--json and --format {form} are two forms", "give one of them")
     chosen = CheckOptions(
-        tuple(path.removeprefix("./") for path in paths or ()),
+        tuple(paths or ()),
         _ids(select),
         _ids(ignore),
         baseline,

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from opwalker import resources
 from opwalker.errors import InputError, UsageError
 from opwalker.facts.workers import processors
@@ -26,10 +28,12 @@ from opwalker.views.check.settings import ProjectSettings, known_only, read_sett
 from opwalker.views.check.shapes import OpShapes
 from opwalker.views.check.tree import Tree
 from opwalker.views.check.vendored import left_out, vendored
+from opwalker.views.named_paths import lies_below, named_paths
 
 
 def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOptions) -> CheckResult:
     """Run the chosen rules over a source, and judge what they find by what the project and the user asked for."""
+    chosen = replace(chosen, paths=named_paths(session.root.path, session.known, chosen.paths))
     if chosen.changed_since is None:
         return _checked(session, rules, chosen, None)
     if session.root.immutable:
@@ -58,8 +62,8 @@ def _checked(
         tree = tree.narrowed(changes)
     told = None if changes is None else partial(touched, changes)
     found = [one for one in run_rules(tree, selected, session.progress, told) if one.file not in foreign]
-    wanted = [one for one in found if _within(one.file, chosen.paths) and not project.ignores(one.rule, one.file)]
-    hidden = {"settings": sum(_within(one.file, chosen.paths) for one in found) - len(wanted)}
+    wanted = [one for one in found if lies_below(one.file, chosen.paths) and not project.ignores(one.rule, one.file)]
+    hidden = {"settings": sum(lies_below(one.file, chosen.paths) for one in found) - len(wanted)}
     once = list(_once(wanted, lambda path: session.known[path][3]))
     hidden["the same text in another file"], wanted = len(wanted) - len(once), once
     # Of a change, the excuses count that stand beside findings or in what was changed.
@@ -67,7 +71,7 @@ def _checked(
     files = [
         path
         for path in tree.files("cuda", "cpp", "python")
-        if _within(path, chosen.paths) and (changes is None or path in told) and path not in foreign
+        if lies_below(path, chosen.paths) and (changes is None or path in told) and path not in foreign
     ]
     stays, hidden["excuses"], drafts = judge(wanted, files, session.text, known, {rule.id for rule in selected})
     stays = sorted([*stays, *findings_of(tree, _EXCUSES, drafts)], key=lambda one: (one.file, one.line, one.rule))
@@ -92,7 +96,7 @@ def _checked(
 
 def _unseen(paths: Iterable[str], changed: Changed | None) -> tuple[str, ...]:
     """A note on the repositories within a source whose changes are not known."""
-    held = [] if changed is None else [one for one in changed.apart if any(_within(path, (one,)) for path in paths)]
+    held = [] if changed is None else [one for one in changed.apart if any(lies_below(path, (one,)) for path in paths)]
     if not held:
         return ()
     what = "a repository" if len(held) == 1 else "repositories"
@@ -163,9 +167,3 @@ def select_rules(rules: Sequence[Rule], chosen: CheckOptions, project: ProjectSe
         wanted = known
     ignored = {*chosen.ignore, *(() if chosen.select else project.ignore)}
     return [rule for rule in rules if rule.id in wanted and rule.id not in ignored]
-
-
-def _within(file: str, paths: Sequence[str]) -> bool:
-    return not paths or any(
-        path in ("", ".") or file == path or file.startswith(path.rstrip("/") + "/") for path in paths
-    )
