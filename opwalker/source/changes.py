@@ -82,9 +82,10 @@ class Asked:
 
     def answer(self) -> Changed:
         """What git says; it may be asked for once."""
-        out = dict(_changed(self._read(self._diff).split("\n")))
-        new = [name for name in self._read(self._new).split("\0") if name]
+        # First what git says alike of every repository that it does not take: a diff may be one of any two folders.
         held = [entry for entry in self._read(self._held).split("\0") if entry]
+        new = [name for name in self._read(self._new).split("\0") if name]
+        out = dict(_changed(self._read(self._diff).split("\n")))
         if not new and not held:
             raise InputError(
                 f"git keeps nothing below {self._folder}, so nothing is known to have changed",

@@ -118,6 +118,12 @@ def test_what_names_no_revision_is_refused(repository: Path, revision: str) -> N
     assert not (repository / "x").exists()
 
 
+def test_a_repository_that_git_does_not_take_is_said_to_be_one(repository: Path) -> None:
+    (repository / ".git" / "HEAD").write_text("no revision\n")
+    with pytest.raises(InputError, match="not a git repository"):
+        changed(repository)
+
+
 def test_where_git_keeps_nothing_nothing_is_known(repository: Path, tmp_path: Path) -> None:
     _put(repository, {".gitignore": "left_out/\n", "left_out/z.cu": SIX})
     _put(tmp_path / "elsewhere", {"z.cu": SIX})
