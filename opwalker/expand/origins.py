@@ -151,7 +151,8 @@ class Origins:
                 return self._deduced(environment, span, block)
         if parameter.default is None:
             return None
-        return Origin("default", parameter.default, candidate.path, function.line)
+        line = _default_line(environment.body, candidate, parameter)
+        return Origin("default", parameter.default, candidate.path, line)
 
     def _deduced(self, environment: Environment, span: Span2, block: int) -> Origin | None:
         """What is passed, or where the name comes from that its type is spelt with."""
@@ -303,6 +304,15 @@ def _tests(body: Body, block: Block, offset: int) -> bool:
     first, last = expanded.token_at(block.condition[0]), expanded.token_at(block.condition[1] - 1)
     tested = (expanded.tokens[number] for number in range(first, last + 1))
     return any(t.pos == token.pos and t.text == token.text and t.expansion == token.expansion for t in tested)
+
+
+def _default_line(body: Body, candidate: Candidate, parameter: TemplateParameter) -> int:
+    """The line of a template's head that gives a parameter its default; that of the function's name where none does."""
+    function = candidate.function
+    before = body.code(candidate.path)[: function.offset]
+    head = before[before.rfind(";") + 1 :]
+    written = list(re.finditer(rf"(?<!\w){re.escape(parameter.name)}\s*=(?!=)", head)) if parameter.name else []
+    return body.line_in(candidate.path, len(before) - len(head) + written[-1].start()) if written else function.line
 
 
 def _telling(branches: list[T], condition: Callable[[T], str], text: str) -> T:

@@ -87,14 +87,20 @@ def _dispatch(body: Body, entry: Expansion, blocks: list[Block], others: tuple[i
         rows_of(body, entry, leaves),
         failures(body, entry, others),
         _held(body, tested, blocks),
-        _under(body, min(block.start for block in blocks)),
+        _under(body, min(block.start for block in blocks), entry),
     )
 
 
-def _under(body: Body, offset: int) -> tuple[str, ...]:
-    """What the function itself tests before a use of a macro, and what holds there as nothing has returned."""
-    branches = Returns(body)
-    around = [one for one in branches.around(branches.innermost(offset)) if one.own]
+def _under(body: Body, offset: int, entry: Expansion) -> tuple[str, ...]:
+    """What the function itself, or a macro whose text holds the use of this one, tests before it, and what holds there
+    as nothing has returned; what macros test that get the use as an argument is told of them."""
+    branches, blocks = Returns(body), body.facts.blocks
+    holding = {one.id for one in body.expanded.chain(entry.id)} - {entry.id}
+    around = [
+        one
+        for one in branches.around(branches.innermost(offset))
+        if one.own or (one.block >= 0 and owner(body, blocks[one.block]) in holding)
+    ]
     return (*past_words(branches.past(branches.innermost(offset), offset), around), *words_of(around))
 
 

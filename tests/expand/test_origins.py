@@ -27,6 +27,7 @@ DISPATCH = """#define PICK_WIDTH(N, NAME, ...) \\
 KERNELS = (
     f"{DISPATCH}template <int A, int B = 9> __global__ void k(int* a) {{}}\n"
     "template <typename T, int N> __global__ void kt(T* a) {}\n"
+    "template <int A,\n          bool LATE = true>\n__global__ void\nkd(int* a) {}\n"
     "constexpr int kWide = 32;\n"
 )
 DEFAULT_LINE = KERNELS.count("\n", 0, KERNELS.index("__global__")) + 2
@@ -95,6 +96,7 @@ CASES = {
     ),
     "an explicit argument": ("k<3><<<1, 2>>>(a);", 0, [("3", "argument", "3", 3, None)]),
     "a default argument": ("k<3><<<1, 2>>>(a);", 1, [("9", "default", "9", DEFAULT_LINE, None)]),
+    "a default on a line of its own": ("kd<3><<<1, 2>>>(a);", 1, [("true", "default", "true", DEFAULT_LINE + 3, None)]),
     "a named constant": ("k<kWide><<<1, 2>>>(a);", 0, [("32", "argument", "kWide", 3, None)]),
     "a constant of the function": (
         "constexpr int w = 16;\nk<w><<<1, 2>>>(a);",

@@ -265,3 +265,18 @@ def test_copies_of_one_launch_say_only_what_holds_for_all() -> None:
 def test_what_a_dispatch_tests_is_not_told_again() -> None:
     found = walked("BY_CACHE(x.scalar_type(), kind, CALL)", TWO_AXES)
     assert [launch.conditions for launch in found.launches] == [()]
+
+
+def test_a_dispatch_in_a_branch_of_a_macro_says_what_that_macro_tests() -> None:
+    head = """#define BY_WIDTH(N, NAME, ...) \\
+  if (N == 8) { constexpr int NAME = 8; __VA_ARGS__(); } else { constexpr int NAME = 1; __VA_ARGS__(); }
+#define LAUNCH(A) \\
+  if (wide) { BY_WIDTH(n, W, [&] { k<float, W><<<1, 2>>>(A); }) } else { k<float, 4><<<1, 2>>>(A); }
+"""
+    alone = "float* a = nullptr; BY_WIDTH(n, W, [&] { k<float, W><<<1, 2>>>(a); })"
+    assert dispatch("float* a = nullptr; LAUNCH(a)", head).under == ("wide",)
+    assert dispatch(alone, head).under == ()
+    # What gets a use as an argument is a dispatch itself: its branches are told of it.
+    both = "float* a = nullptr; BY_WIDTH(n, W, [&] {\n BY_WIDTH(m, V, [&] { k<float, W + V><<<1, 2>>>(a); }) })"
+    found = walked(both, head, "int n, int m, bool wide").dispatch
+    assert [one.under for one in found] == [(), ()]

@@ -12,7 +12,9 @@ from opwalker.model.ops import Op
 from opwalker.model.verify import TOO_LATE, Device, VerifyReport, VerifyResult, WrongVariant
 from opwalker.notation.op_schema import arguments_of, parse_schema
 from opwalker.views.confirmed import confirmations, note_confirmed
+from opwalker.views.notes.note import note_of
 from opwalker.views.reference import reference_kernel
+from tests.views.notes_text import section
 
 KERNEL = 'OPS(kit_ref, ops) {\n  ops.def(\n      "scale(Tensor! x, float by, "\n      "int times=1) -> ()");\n}\n'
 CONTRACT = '"""Scaled."""\n\nNAMES = ("_C::scale", "other_kit::scale_all")\nCASES = ("_C::fold",)\n'
@@ -50,10 +52,17 @@ def test_matches(folder: Path, name: str, schema: str, wanted: str | None) -> No
     assert reference_kernel(folder, op(name, schema)) == wanted
 
 
-def test_a_walk_names_it() -> None:
+def test_a_walk_names_it_and_a_note_claims_no_more_than_it_keeps() -> None:
     folder = resources.folder("reference_kernels")
     found = pipeline.walk(pipeline.Options(source=str(folder)), "rms_norm")
     assert found.reference_kernel == "rms_norm"
+    # What layouts and types it takes is its own: it may ask for a contiguous tensor where a library takes strides.
+    (said,) = section(note_of(found, "cuda"), "confirmed")
+    assert said == (
+        "The reference kernel `rms_norm` computes the same for the layouts and types that it takes: "
+        "`opwalker verify rms_norm` builds and runs it."
+    )
+
 
 
 GPU = Device("A GPU", "gpu", "9.0", "torch 2.11")

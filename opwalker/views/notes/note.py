@@ -102,8 +102,10 @@ def _confirmed(walk: Walk, confirmed: Sequence[Confirmation]) -> NoteSection | N
     said = []
     if walk.reference_kernel:
         said.append(
-            statement("The reference kernel ", code(walk.reference_kernel), " has the same contract: ",
-                      code(f"opwalker verify {walk.reference_kernel}"), " builds and runs it.")
+            statement(
+                "The reference kernel ", code(walk.reference_kernel), " computes the same for the layouts and types ",
+                "that it takes: ", code(f"opwalker verify {walk.reference_kernel}"), " builds and runs it.",
+            )
         )  # fmt: skip
     for one in confirmed:
         where = f"by emulation on a {one.device.name}" if one.device.kind != "gpu" else f"on an {one.device.name}"
