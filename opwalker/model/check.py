@@ -212,7 +212,8 @@ class CheckedTree(Protocol):
         """A file's text."""
 
     def files(self, *languages: str) -> Sequence[str]:
-        """The paths of a language (``cuda``, ``cpp``, ``python``, …)."""
+        """The paths of a language (``cuda``, ``cpp``, ``python``, …); but for Python, the source's own alone: what was
+        copied in from others is left out."""
 
     def included(self, file: str) -> Collection[str]:
         """The files of the source that a file includes, directly or not; itself among them."""

@@ -105,7 +105,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -113,6 +113,7 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 
 #: An export in a comment: its macro or method, and the exported name.
 _EXPORT = re.compile(r"TVM_FFI_DLL_EXPORT\w*\s*\(\s*(\w+)|\bm\s*\.\s*def\s*\(\s*\"(\w+)\"")
+_DEFINES = re.compile(r"\.\s*def\s*\(")
 _DEAD = re.compile(
     r"^[ \t]*#[ \t]*if[ \t]+0\b(?:(?!^[ \t]*#[ \t]*if).)*?^[ \t]*#[ \t]*(?:endif|else)\b", re.DOTALL | re.MULTILINE
 )
@@ -129,16 +130,21 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
     live = {op.name.rsplit(".", 1)[-1].rsplit("::", 1)[-1] for op in tree.every_op if op.defs or op.impls}
     missing = {name: at for name, at in dead.items() if name not in live}
     exports = _exports(tree)
+    unknown: list[tuple[str, int, str, str]] = []
     for file in callers:
         text = tree.text(file)
         if any(name in text for name in missing):
             yield from _uses(file, text, missing, live)
         if any(name in text for name in exports):
             for node, name, module in _unknown(tree, text, exports):
-                # Told already, or exported in a way that is not known here.
-                if name not in missing and name not in live and not _is_quoted(tree, name):
-                    said = f"{name} is called on the built module {module}, which does not export it"
-                    yield Draft(file, node.lineno, said, (), name)
+                if name not in missing and name not in live:  # others are told already, or exported
+                    unknown.append((file, node.lineno, name, module))
+    quoted = _quoted(tree, {name for _, _, name, _ in unknown})
+    for file, line, name, module in unknown:
+        # One in quotes may be exported in a way that is not known here.
+        if name not in quoted:
+            said = f"{name} is called on the built module {module}, which does not export it"
+            yield Draft(file, line, said, (), name)
 
 
 def _dead(tree: CheckedTree, files: Iterable[str]) -> dict[str, tuple[str, int]]:
@@ -146,7 +152,7 @@ def _dead(tree: CheckedTree, files: Iterable[str]) -> dict[str, tuple[str, int]]
     out: dict[str, tuple[str, int]] = {}
     for file in files:
         text = tree.text(file)
-        if "EXPORT" not in text and ".def(" not in text.replace(" ", ""):
+        if "EXPORT" not in text and not _DEFINES.search(text):
             continue
         for comment in _COMMENT.finditer(text):
             for found in _EXPORT.finditer(comment.group()):
@@ -176,11 +182,15 @@ def _exports(tree: CheckedTree) -> dict[str, _Module]:
     return {module: held for module, held in out.items() if module not in python}
 
 
-def _is_quoted(tree: CheckedTree, name: str) -> bool:
-    """Whether a name stands in quotes in what the build reads."""
-    quoted = f'"{name}"'
-    texts = (tree.text(file) for file in tree.files("cuda", "cpp"))
-    return any(quoted in text and quoted in _DEAD.sub("", _COMMENT.sub("", text)) for text in texts)
+def _quoted(tree: CheckedTree, names: Collection[str]) -> set[str]:
+    """Those of some names that stand in quotes in what the build reads."""
+    out: set[str] = set()
+    for file in tree.files("cuda", "cpp") if names else ():
+        text = tree.text(file)
+        held = {name for name in names if f'"{name}"' in text}
+        live = _DEAD.sub("", _COMMENT.sub("", text)) if held - out else ""
+        out |= {name for name in held if f'"{name}"' in live}
+    return out
 
 
 def _unknown(tree: CheckedTree, text: str, exports: dict[str, _Module]) -> Iterator[tuple[ast.Call, str, str]]:

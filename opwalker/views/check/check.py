@@ -142,7 +142,7 @@ def tree_of(session, settings: Settings, without: Collection[str] = frozenset())
     )  # fmt: skip
     return Tree(
         workbench, session.source, ops, routines, settings, session.text,
-        lambda language: languages.get(language, ()), fakes.of, shapes,
+        lambda language: languages.get(language, ()), fakes.of, shapes, without,
     )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ class Tree:
         languages: Callable[[str], str],
         fakes: Callable[[Op], Sequence[PythonFunction]],
         shapes: OpShapes,
+        without: Collection[str] = frozenset(),
     ) -> None:
         self.source = source
         self.build = workbench.build
@@ -60,6 +61,7 @@ class Tree:
         self._index = workbench.index
         self._resolver = workbench.unit().resolver
         self._languages = languages
+        self._without = without
         self._by_line: dict[str, dict[int, Routine]] = {}
         self._sites: dict[str, dict[str, list[CallSite]]] = {}
         self._starts: dict[str, dict[str, list[tuple[Routine, LaunchText]]]] = {}
@@ -336,8 +338,9 @@ class Tree:
         return facts.macros if facts is not None else ()
 
     def files(self, *languages: str) -> Sequence[str]:
-        """The paths of some languages."""
-        return [path for language in languages for path in sorted(self._languages(language))]
+        """The paths of some languages; of C++ and CUDA, the source's own."""
+        held = ((path, language) for language in languages for path in sorted(self._languages(language)))
+        return [path for path, language in held if language == "python" or path not in self._without]
 
     def included(self, file: str) -> frozenset[str]:
         """The files that a file includes, itself among them."""
