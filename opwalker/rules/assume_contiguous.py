@@ -57,11 +57,13 @@ from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
+from opwalker.notation.cpp_expression import parse_expression, walk
 from opwalker.rules._launches import locals_of, sites
 from opwalker.rules._tensors import contiguous_above, layout_line, pointers, tensor_parameters
 from opwalker.rules._values import terms_of
 
 _BLOCK = re.compile(r"\bblockIdx\b")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -100,25 +102,31 @@ def _steps(kernel: Routine, number: int, sized: list[bool]) -> Related | None:
     name = kernel.parameters[number].name
     given = zip(kernel.parameters, sized, strict=False)
     sizes = {one.name for one, by_size in given if by_size and "*" not in one.type}
-    rows = _row_locals(kernel, sizes)
+    blocks = {d.name for one in kernel.walk() for d in one.declares if _BLOCK.search(d.value or "")} | {"blockIdx"}
+    rows = _row_locals(kernel, sizes, blocks)
     for one in kernel.walk():
         for text in (one.text, *(a.target for a in one.assigns)):
             for found in re.finditer(rf"\b{re.escape(name)}\s*(?:\+\s*([^;,]*)|\[([^\]]*)\])", text):
                 inside = found[1] or found[2]
-                if _is_row(inside, sizes) or any(re.search(rf"\b{re.escape(row)}\b", inside) for row in rows):
+                if _is_row(inside, sizes, blocks) or any(re.search(rf"\b{re.escape(row)}\b", inside) for row in rows):
                     return Related(kernel.file, one.line, f"`{inside.strip()[:60]}` in {kernel.name}")
     return None
 
 
-def _row_locals(kernel: Routine, sizes: set[str]) -> set[str]:
-    return {d.name for one in kernel.walk() for d in one.declares if d.value and _is_row(d.value, sizes)}
+def _row_locals(kernel: Routine, sizes: set[str], blocks: set[str]) -> set[str]:
+    return {d.name for one in kernel.walk() for d in one.declares if d.value and _is_row(d.value, sizes, blocks)}
 
 
-def _is_row(text: str, sizes: set[str]) -> bool:
-    """``blockIdx.x * len``: a product of a block's number and a size."""
-    if not _BLOCK.search(text):
+def _is_row(text: str, sizes: set[str], blocks: set[str]) -> bool:
+    """``blockIdx.x * len``: a product of a block's number, which a local may hold, and a size."""
+    if blocks.isdisjoint(_WORD.findall(text)):
         return False
-    return any(re.search(rf"(?:\*\s*{re.escape(size)}\b|\b{re.escape(size)}\s*\*)", text) for size in sizes)
+    for node in walk(parse_expression(text.strip().removeprefix("=").strip())):
+        if node.kind == "binary" and node.text == "*":
+            left, right = ({held.text for held in walk(part) if held.kind == "name"} for part in node.parts)
+            if any(one & blocks and other & sizes for one, other in ((left, right), (right, left))):
+                return True
+    return False
 
 
 RULE = Rule("assume-contiguous", "warning", _run, default=False)

@@ -39,6 +39,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import CallText, Routine
 
@@ -63,23 +65,22 @@ _FAMILIES = {
 _MACRO = re.compile(
     rf"(?:AT|THO)_DISPATCH_({'|'.join(sorted(_FAMILIES, key=len, reverse=True))})(?:_AND(\d?)|_AND_(HALF))?\Z"
 )
+#: A case of a framework's switch over element types: for one of them, or for those of a family.
+_CASE = re.compile(rf"(?:AT|THO)_DISPATCH_CASE(?:_({'|'.join(sorted(_FAMILIES, key=len, reverse=True))}))?\Z")
+_ANY = re.compile(f"{_MACRO.pattern}|{_CASE.pattern}")
 _TYPE = re.compile(r"(?:.*::)?(?:k|ScalarType::)?(\w+)\Z")
 #: Parts of a name that tell two of a pair apart.
 _SIDES = re.compile(r"(?<![a-z])(?:fwd|bwd|forward|backward|fw|bw|grad|out|inplace|cuda|cpu)(?![a-z])")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    if not any(_MACRO.match(call.name) for routine in tree.routines for one in routine.walk() for call in one.calls):
+    if not any(_ANY.match(call.name) for routine in tree.routines for one in routine.walk() for call in one.calls):
         return
     found: dict[str, list[tuple[Routine, CallText, frozenset[str]]]] = {}
-    for routine in tree.calling(_MACRO):
-        if routine.on_device:
-            continue
-        for one in routine.walk():
-            for call in one.calls:
-                types = _covered(call)
-                if types is not None:
-                    found.setdefault(_stem(routine.name), []).append((routine, call, types))
+    for routine in tree.calling(_ANY):
+        if not routine.on_device:
+            for call, types in _dispatches(routine):
+                found.setdefault(_stem(routine.name), []).append((routine, call, types))
     for stem, held in found.items():
         for routine, call, types in held:
             siblings = [
@@ -103,6 +104,24 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if asked:
                 said = f"{call.name} in {routine.name} leaves out {', '.join(asked)}, which the project asks for"
                 yield Draft(routine.file, call.line, said, symbol=asked[0], severity="info")
+
+
+def _dispatches(routine: Routine) -> Iterator[tuple[CallText, frozenset[str]]]:
+    """The dispatches of a routine with the element types of each: a macro, or a switch made of cases."""
+    for one in routine.walk():
+        for call in one.calls:
+            types = _covered(call)
+            if types is not None:
+                yield call, types
+        cases = [c for held in one.walk() for c in held.calls if _CASE.match(c.name)] if one.kind == "switch" else []
+        if cases:
+            yield replace(cases[0], name="AT_DISPATCH_SWITCH", line=one.line), frozenset().union(*map(_of_case, cases))
+
+
+def _of_case(call: CallText) -> frozenset[str]:
+    family = _CASE.match(call.name)[1]
+    named = None if family or not call.arguments else _TYPE.match(call.arguments[0].strip())
+    return frozenset(_FAMILIES[family] if family else (named[1],) if named else ())
 
 
 def _covered(call: CallText) -> frozenset[str] | None:

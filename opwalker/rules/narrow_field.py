@@ -79,13 +79,16 @@ from opwalker.rules._above import every_caller
 from opwalker.rules._ranges import is_bounded, sized_terms
 from opwalker.rules._widths import Widths
 
-_MEMBER = re.compile(r"(\w+)\s*(?:\.|->)\s*(\w+)\Z")
+#: A member, or an element of an array, of one too.
+_MEMBER = re.compile(r"(\w+)\s*(?:\.|->)\s*(\w+)(?:\s*\[[^\[\]]*\])*|(\w+)(?:\s*\[[^\[\]]*\])+")
+_INDEX = re.compile(r"(?:\s*\[[^\[\]]*\])+\s*\Z")
 _SIZE = re.compile(r"\b(?:size|stride|numel)\(")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
-        if routine.on_device or not any(_MEMBER.search(a.target) for one in routine.walk() for a in one.assigns):
+        targets = (a.target.strip() for one in routine.walk() for a in one.assigns)
+        if routine.on_device or not any(map(_MEMBER.fullmatch, targets)):
             continue
         widths = Widths(tree, routine)
         for one in routine.walk():
@@ -95,7 +98,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     continue
                 if re.search(r"static_cast|\(int\)|int\(|narrow", assigned.value) or one.macro is not None:
                     continue
-                if widths.of(parse_expression(assigned.target)) != 32:
+                if widths.of(parse_expression(_INDEX.sub("", assigned.target))) != 32:
                     continue
                 if widths.of(parse_expression(assigned.value)) != 64:
                     continue
@@ -112,8 +115,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     routine.file,
                     assigned.line,
                     f"`{assigned.value}` has 64 bits, and {assigned.target} keeps 32 of them",
-                    _declared(tree, routine, *member.groups()),
-                    assigned.target.rsplit(".", 1)[-1].rsplit(">", 1)[-1],
+                    _declared(tree, routine, member[1] or "", member[2] or ""),
+                    member[2] or member[3],
                 )
 
 

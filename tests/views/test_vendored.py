@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from opwalker import pipeline
+from opwalker.asking import asked
+from opwalker.model.check import Settings
+from opwalker.views.check.check import tree_of
 from opwalker.views.check.vendored import left_out, vendored
 
 OWN = "csrc/kernels.cu"
@@ -58,3 +64,13 @@ def test_what_a_project_calls_its_own_and_what_is_asked_for(own, asked, left) ->
 def test_what_is_left_out_is_said_in_one_line(others: dict[str, tuple[str, ...]], said: str) -> None:
     assert left_out({}) == ()
     assert left_out(others) == (f"other projects' code is not checked {said}; name a folder as a path to check it",)
+
+
+def test_rules_see_the_texts_of_a_sources_own_code(tmp_path: Path) -> None:
+    for name in ("csrc/a.cu", "third_party/b.cu", "third_party/b.cpp", "third_party/b.py", "kit/a.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("\n")
+    options = pipeline.Options(source=str(tmp_path), cache=tmp_path / "cache", jobs=1)
+    foreign = {"third_party/b.cu", "third_party/b.cpp", "third_party/b.py"}
+    seen = asked(options, None, None, lambda s: tree_of(s, Settings(), foreign).files("cuda", "cpp", "python"))
+    assert seen == ["csrc/a.cu", "kit/a.py", "third_party/b.py"]
