@@ -121,7 +121,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 continue
             if _CLEANS.match(call.simple) and (_ends(routine) or id(one) in deleters or _gives_up(point)):
                 continue
-            if "Launch" in call.simple and asked.behind(routine, one):
+            if asked.behind(routine, one):
                 continue
             if _asked(point.after) or _answer_tested(routine, call, point.after):
                 continue

@@ -80,7 +80,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import Statement
+from opwalker.model.statements import Routine, Statement
 
 #: A condition that holds for one thread of a block.
 _ONE_THREAD = re.compile(r"\s*\(?\s*(?:threadIdx\s*\.\s*x|tid|thread_id|threadId|tidx)\s*==\s*0\s*\)?\s*\Z")
@@ -96,7 +96,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             d.name: d
             for one in routine.walk()
             for d in one.declares
-            if "__shared__" in d.type and "extern" not in d.type
+            if "__shared__" in d.type and ("extern" not in d.type or not _is_carved(routine, d.name))
         }
         for name, declared in shared.items():
             if re.search(r"TempStorage|barrier|Barrier|mbar|pipeline", declared.type):
@@ -111,6 +111,12 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     (Related(routine.file, write.line, f"written here: `{write.text[:60]}`"),),
                     name,
                 )
+
+
+def _is_carved(routine: Routine, name: str) -> bool:
+    """Whether an array is the memory of several others: pointers are made of it, whose parts are not told apart."""
+    word = re.compile(rf"\b{re.escape(name)}\b(?!\s*\[)")
+    return any(word.search(made.value or "") for one in routine.walk() for made in one.declares)
 
 
 def _waits(one: Statement) -> bool:
