@@ -188,8 +188,8 @@ def _grows(size: str, terms: set[str], known: Mapping[str, str], last: Collectio
 
 
 def _counts(name: str, known: Mapping[str, str]) -> bool:
-    """Whether ``n`` is how many there are: a matrix has an ``m`` beside its ``n``."""
-    return name in ("n", "N") and "m" not in known and "M" not in known
+    """Whether ``n`` is how many there are: a matrix has an ``m`` or a ``k`` beside its ``n``."""
+    return name in ("n", "N") and known.keys().isdisjoint("mMkK")
 
 
 def _raised(one: Statement, terms: set[str], known: Mapping[str, str]) -> bool:
