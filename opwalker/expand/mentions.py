@@ -5,7 +5,7 @@ In: a text. Out: names, places and the spans of their arguments. Whether a name 
 
 from __future__ import annotations
 
-from opwalker.facts.cpp_brackets import match_angle, split_commas
+from opwalker.facts.cpp_brackets import angle_pairs, split_commas
 from opwalker.model.body import Span2
 from opwalker.notation.regex import Regex
 
@@ -17,8 +17,11 @@ def mentions(text: str) -> list[tuple[str, int, tuple[Span2, ...]]]:
     """The names with template arguments in a text that are neither called nor qualify another name: ``(name, offset,
     spans of the arguments)``."""
     out: list[tuple[str, int, tuple[Span2, ...]]] = []
+    closes: dict[int, int] = {}
     for match in _WITH_ARGUMENTS.finditer(text):
-        close = match_angle(text, match.end() - 1)
+        if match.end() - 1 not in closes:
+            closes.update(angle_pairs(text, match.end() - 1))
+        close = closes.get(match.end() - 1, -1)
         if close > 0 and _ENDS.match(text, close):
             name = "".join(match.group()[:-1].replace("template ", "").split())
             out.append((name, match.start(), tuple(split_commas(text, match.end(), close - 1))))

@@ -55,6 +55,36 @@ def match_angle(text: str, start: int) -> int:
     return -1
 
 
+def angle_pairs(text: str, start: int) -> dict[int, int]:
+    """What ``match_angle`` says of the ``<`` at ``start``, and of every one between it and its ``>`` that stands in no
+    other brackets, in one search; empty where it is none."""
+    opened: list[int] = []
+    pairs: dict[int, int] = {}
+    at = start
+    while (match := _ANGLES.search(text, at)) is not None:
+        token = match.group()
+        at = match.end()
+        if token == ">":
+            if not opened:
+                return {}
+            pairs[opened.pop()] = at
+            if not opened:
+                pairs.pop(-1, None)
+                return pairs
+        elif token == "<" or token == "<<<":
+            opened += [match.start()] if token == "<" else [match.start(), -1, -1]
+        elif token in _OPERATORS:
+            if not opened:
+                return {}
+        elif token in "([{":
+            at = match_bracket(text, at - 1)
+            if at < 0:
+                return {}
+        else:
+            return {}
+    return {}
+
+
 def without_angles(text: str, *, blanked: bool = False) -> str:
     """A text without what stands in angle brackets, and without these; ``blanked`` leaves as many spaces."""
     out = text

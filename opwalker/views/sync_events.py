@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from opwalker.expand.bodies import Body
 from opwalker.expand.macros import MacroChoice
 from opwalker.model.assembly import AsmFact
+from opwalker.model.body import Span2
 from opwalker.notation.asm_statement import AsmStatement, parse_asm
 from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, walk
 from opwalker.notation.ptx import decode
@@ -178,7 +179,7 @@ def _calls(body: Body) -> Iterator[Event]:
             yield from _member(body, call, arguments)
             continue
         found = of_call(call.simple, arguments)
-        text = body.written((call.start, call.end))
+        text = (call.start, call.end)
         if found is not None:
             address = arguments[found.address] if found.address is not None and arguments else None
             value = arguments[found.value] if found.value is not None and len(arguments) > found.value else None
@@ -194,7 +195,7 @@ def _calls(body: Body) -> Iterator[Event]:
 
 def _member(body: Body, call, arguments: list[str]) -> Iterator[Event]:
     receiver = body.text(call.receiver)
-    text = body.written((call.start, call.end))
+    text = (call.start, call.end)
     kind = type_text(body, receiver, call.start)
     if call.simple == "sync" and (group := _group(body, receiver, call.start)):
         yield _event(body, group[0], text, f"barrier, {group[1]} scope", None, group[1], call.start)
@@ -282,9 +283,11 @@ def _locks(body: Body) -> Iterator[Event]:
 
 
 def _event(
-    body: Body, kind: str, text: str, means: str, order: str | None, scope: str | None, start: int,
+    body: Body, kind: str, text: str | Span2, means: str, order: str | None, scope: str | None, start: int,
     address: str | None = None, value: str | None = None, number: int = 0,
 ) -> Event:  # fmt: skip
+    # A call is written out only where it is an event.
+    text = text if isinstance(text, str) else body.written(text)
     spins = WAITS.search(kind) is not None and any(
         loop.condition is not None and loop.condition[0] <= start < loop.condition[1] for loop in body.accesses.loops
     )

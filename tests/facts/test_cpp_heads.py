@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opwalker.facts.cpp_brackets import last_word, match_angle, match_bracket, split_commas
+from opwalker.facts.cpp_brackets import angle_pairs, last_word, match_angle, match_bracket, split_commas
 from opwalker.facts.cpp_heads import parse_function, parse_parameters, strip_templates
 
 
@@ -78,6 +78,15 @@ def test_match_angle(text: str, inside: str) -> None:
 @pytest.mark.parametrize("text", ["<a", "<a; b>", "<(a>", "<a } b>"])
 def test_an_angle_that_does_not_close_before_the_statement_ends(text: str) -> None:
     assert match_angle(text, 0) == -1
+
+
+@given(st.text(alphabet="<>()a,;-= ", max_size=24))
+def test_all_angles_at_once_as_one_by_one(inside: str) -> None:
+    text = f"<{inside}"
+    pairs = angle_pairs(text, 0)
+    assert pairs.get(0, -1) == match_angle(text, 0)
+    assert all(match_angle(text, at) == close for at, close in pairs.items())
+
 
 
 @pytest.mark.parametrize(
