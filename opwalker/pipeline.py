@@ -303,7 +303,11 @@ def verify(options: Options, plan: Plan, *, progress: Progress = None, say: Say 
         theirs = replace(options, archs=())
         compared = asked(theirs, progress, say, lambda session: _known(session, verification.names(), kernels=False))
         known = {op: replace(one, compared=compared[op].walk if op in compared else None) for op, one in known.items()}
+        lacking = ", ".join(op for op in known if op not in compared)
     report = verification.run(known)
+    if options.source is not None and lacking:
+        note = f"not in {options.source}: {lacking}; the shapes told of these are their reference kernels' own"
+        report = replace(report, notes=(*report.notes, note))
     note_confirmed(folder, cache, report)
     return report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -56,7 +57,7 @@ def verify(
             raise UsageError(f"--library {file}: there is no such file", "give the path of a shared library")
     plan = _plan(
         device=device,
-        ops=tuple(name.rpartition("::")[2] for name in op or ()),
+        ops=tuple(dict.fromkeys(re.split(r"::|\.", name)[-1] for name in op or ())),
         architectures=session.archs,
         libraries=tuple(str(Path(file).resolve()) for file in library or ()),
         namespace=namespace,
@@ -65,7 +66,7 @@ def verify(
         wrong=not (no_wrong or no_cases),
         cases=not no_cases,
         seed=_whole(seed, "--seed") if seed is not None else int.from_bytes(os.urandom(3), "little"),
-        deadline=float(_whole(deadline, "--deadline")),
+        deadline=float(_whole(deadline, "--deadline", least=1)),
         limit=float(_whole(limit, "--limit")) if limit is not None else None,
         jobs=session.jobs or (os.cpu_count() or 1 if device == "cpu" else _ON_ONE_GPU),
     )
@@ -91,7 +92,9 @@ def _plan(**values: object) -> object:
     return Plan(**values)
 
 
-def _whole(text: str, option: str) -> int:
+def _whole(text: str, option: str, least: int = 0) -> int:
     if not text.isascii() or not text.isdigit():
         raise UsageError(f"{option} {text!r} is no whole number", f"write {option} 1")
+    if int(text) < least:
+        raise UsageError(f"{option} {text} leaves no time", f"write {option} {least}")
     return int(text)

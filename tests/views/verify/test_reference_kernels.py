@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from opwalker import pipeline, resources
 from opwalker.errors import InputError
 from opwalker.model.check import CheckOptions
 from opwalker.model.verify import VerifyReport
+from opwalker.serve.cli import main
 from opwalker.views.verify.contract import load, ops_in
 from opwalker.views.verify.plan import Plan
 
@@ -77,3 +79,38 @@ def test_the_report_says_that_it_is_an_emulation(report: VerifyReport) -> None:
 def test_an_op_without_a_kernel_is_said() -> None:
     with pytest.raises(InputError, match=r"no reference kernel for 'rms_nrom'; there are: .*rms_norm"):
         pipeline.verify(pipeline.Options(), Plan(device="cpu", ops=("rms_nrom",)))
+
+
+def test_a_source_without_the_op_is_said(tmp_path: Path, cache: Path) -> None:
+    """Otherwise its shapes would seem to agree."""
+    source = tmp_path / "kit"
+    source.mkdir()
+    (source / "a.cpp").write_text("int a;\n")
+    plan = Plan(device="cpu", ops=("moe_sum",), wrong=False, deadline=600.0)
+    report = pipeline.verify(pipeline.Options(source=str(source), cache=cache), plan)
+    assert report.notes == (
+        f"not in {source}: moe_sum; the shapes told of these are their reference kernels' own",
+    )
+    assert not report.refuted
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["moe_sum", "--deadline", "0"], "--deadline 0 leaves no time; write --deadline 1"),
+        (["torch.ops._C.rms_nrom"], "no reference kernel for 'rms_nrom'"),
+        (["moe_sum", "--limit", "-1"], "--limit '-1' is no whole number"),
+    ],
+)
+def test_wrong_words(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", *words, "--device", "cpu"]) in (2, 3)
+    assert said in capfd.readouterr().err
+
+
+def test_an_op_is_run_once_however_it_is_named(cache: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    named = ["moe_sum", "_moe_C::moe_sum", "torch.ops._moe_C.moe_sum"]
+    shared = ["--device", "cpu", "--no-wrong", "--deadline", "600", "--json", "--cache", str(cache)]
+    assert main(["verify", *named, *shared]) == 0
+    results = json.loads(capfd.readouterr().out)["results"]
+    assert results
+    assert len({one["case"] for one in results}) == len(results)
