@@ -88,9 +88,7 @@ def test_a_source_without_the_op_is_said(tmp_path: Path, cache: Path) -> None:
     (source / "a.cpp").write_text("int a;\n")
     plan = Plan(device="cpu", ops=("moe_sum",), wrong=False, deadline=600.0)
     report = pipeline.verify(pipeline.Options(source=str(source), cache=cache), plan)
-    assert report.notes == (
-        f"not in {source}: moe_sum; the shapes told of these are their reference kernels' own",
-    )
+    assert report.notes == (f"not in {source}: moe_sum; the shapes told of these are their reference kernels' own",)
     assert not report.refuted
 
 
