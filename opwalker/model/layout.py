@@ -37,7 +37,8 @@ class LayoutFact(Struct, frozen=True):
     ``requires`` what the caller has to hold to. ``access`` is ``read``, ``write`` or ``read, write``;
     ``through`` names the device function that the access stands in, if not the kernel itself; ``under`` is what has to
     hold: the branch that chooses the address, those around the access and the returns before it. ``also_at`` are more
-    lines of the same access. ``names`` are the names in the index that stand for something shown.
+    lines of the same access. ``names`` are the names in the index that stand for something shown. ``tests_more`` says
+    that the functions of ``through`` test more than ``under`` says, in terms of their own, before they get there.
     """
 
     tensor: str
@@ -58,3 +59,4 @@ class LayoutFact(Struct, frozen=True):
     under: str | None = None
     also_at: tuple[int, ...] = ()
     names: tuple[IndexName, ...] = ()
+    tests_more: bool = False

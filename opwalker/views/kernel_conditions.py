@@ -20,6 +20,7 @@ from opwalker.notation.cpp_expression import Expr, changed, name, negated, parse
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Guard, needed
 from opwalker.views.returns import Returns
+from opwalker.views.short_circuit import tested_before
 
 #: A value that stands for a parameter in a condition is at most so long.
 _SHORT = 60
@@ -27,6 +28,8 @@ _SHORT = 60
 _ARITHMETIC = frozenset("% & + - * / | ^ >> <<".split())
 _SAME = Regex(r"(?:std::)?is_same_v<(\w+), [\w:]+>")
 _NAME = Regex(r"(?<![\w.:>])[A-Za-z_]\w*")
+#: Before a condition that a helper tests of its own.
+_OWN = "\0"
 _BARE_RETURN = Regex(r"\{?\s*return\s*;\s*\}?\Z")
 
 
@@ -67,13 +70,15 @@ class Conditions:
 
     def at_run_time(self, reader: ValueReader, at: int) -> tuple[str, ...]:
         """The conditions of a place that are tested when the kernel runs, outermost first; of a place in a helper those
-        that speak of nothing but what the helper is given."""
+        that speak of nothing but what the helper is given, and others with a mark (``is_own``)."""
         cut = self._cut(reader, at)
-        return _told(reader, (text for text in self.of(reader, at) if text not in cut and not _SAME.search(text)))
+        short = (_condition(reader, parse_expression(one), at) for one in tested_before(reader.body.expanded.text, at))
+        texts = (one for one in (*self.of(reader, at), *short) if one not in cut and not _SAME.search(one))
+        return (*_told(reader, texts), *(one for one in _told(reader, cut) if is_own(one)))
 
     def compiled(self, reader: ValueReader, at: int) -> tuple[str, ...]:
         """The conditions that a place is compiled under, outermost first: those of ``if constexpr`` around it."""
-        return _told(reader, self._cut(reader, at))
+        return tuple(one for one in _told(reader, self._cut(reader, at)) if not is_own(one))
 
     def _cut(self, reader: ValueReader, at: int) -> tuple[str, ...]:
         branches = self._of(reader.body)
@@ -108,9 +113,20 @@ class Conditions:
         return None
 
 
+def is_own(condition: str) -> bool:
+    """Whether a condition is one that a helper tests of its own, in terms that its caller does not have."""
+    return condition.startswith(_OWN)
+
+
+def tests_more(conditions: Iterable[str]) -> bool:
+    """Whether conditions of helpers are among some that are told nowhere."""
+    held = set(conditions)
+    return any(is_own(one) and one.removeprefix(_OWN) not in held for one in held)
+
+
 def joined(conditions: Iterable[str]) -> str:
-    """Conditions that all hold, as one expression; empty for none."""
-    parts = list(dict.fromkeys(conditions))
+    """Conditions that all hold, as one expression; empty for none. A helper's own are left out."""
+    parts = [one for one in dict.fromkeys(conditions) if not is_own(one)]
     if len(parts) < 2:
         return "".join(parts)
     return " && ".join(f"({one})" if terms(parse_expression(one), "||")[1:] else one for one in parts)
@@ -129,13 +145,16 @@ def either(places: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         tuple(text for text in way if len(other) != 1 or not _opposite(text, other[0]))
         for way, other in (left, left[::-1])
     )
+    if any(map(is_own, (*first, *second))):
+        return (*common, _OWN) if first and second else common
     said = " || ".join(f"({joined(way)})" if len(way) > 1 else joined(way) for way in (first, second))
     return (*common, said) if first and second and len(said) <= 2 * _SHORT else common
 
 
 def _opposite(one: str, other: str) -> bool:
     """Whether a condition says that another does not hold."""
-    return print_expression(negated(parse_expression(one))) == print_expression(parse_expression(other))
+    first, second = (parse_expression(text.removeprefix(_OWN)) for text in (one, other))
+    return is_own(one) == is_own(other) and print_expression(negated(first)) == print_expression(second)
 
 
 def _only_returns(reader: ValueReader, guard: Guard) -> bool:
@@ -150,11 +169,11 @@ def _only_returns(reader: ValueReader, guard: Guard) -> bool:
 
 def _told(reader: ValueReader, texts: Iterable[str]) -> tuple[str, ...]:
     """The conditions that say something to a reader of the kernel: of a helper's those of what it is given alone, and
-    such parts of one that is several."""
+    such parts of one that is several; the others with a mark."""
     if not reader.depth:
-        return tuple(texts)
-    parts = (print_expression(part) for text in texts for part in terms(parse_expression(text), "&&"))
-    return tuple(t for t in dict.fromkeys(parts) if all(_is_given(reader, word) for word in _NAME.findall(t)))
+        return tuple(dict.fromkeys(texts))
+    parts = dict.fromkeys(print_expression(part) for text in texts for part in terms(parse_expression(text), "&&"))
+    return tuple(t if all(_is_given(reader, word) for word in _NAME.findall(t)) else f"{_OWN}{t}" for t in parts)
 
 
 def _is_fixed(reader: ValueReader, word: str, at: int) -> bool:

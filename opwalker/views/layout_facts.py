@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from opwalker.model.access import Access
 from opwalker.model.layout import LayoutFact
 from opwalker.views.index_compare import Comparison
-from opwalker.views.kernel_conditions import either, joined
+from opwalker.views.kernel_conditions import either, joined, tests_more
 
 
 def as_passed(access: Access, written: bool, read: bool) -> Access:
@@ -39,7 +39,8 @@ def one_way(found: list[tuple[LayoutFact, tuple[str, ...]]]) -> list[LayoutFact]
     kinds = dict.fromkeys(kind for fact, _ in found for kind in fact.access.split(", "))
     order = [kind for kind in ("read", "write", "passed on") if kind in kinds]
     of_kind = {kind: [one for one in found if kind in one[0].access.split(", ")] for kind in order}
-    where = {kind: either([conditions for _, conditions in of_kind[kind]]) for kind in order}
+    held = {kind: either([conditions for _, conditions in of_kind[kind]]) for kind in order}
+    where = {kind: (joined(conditions), tests_more(conditions)) for kind, conditions in held.items()}
     out = []
     for condition in dict.fromkeys(where.values()):
         told = [kind for kind in order if where[kind] == condition]
@@ -48,9 +49,12 @@ def one_way(found: list[tuple[LayoutFact, tuple[str, ...]]]) -> list[LayoutFact]
         widths = dict.fromkeys(fact.width or "1 element" for fact in facts)
         width = None if tuple(widths) == ("1 element",) else " or ".join(widths)
         lines = sorted({fact.line for fact in facts})
-        under = joined((*((shortest.under,) if shortest.under else ()), *condition)) or None
+        said, more = condition
+        at_all = (one for one in held[told[0]] if said)
+        under = joined((*((shortest.under,) if shortest.under else ()), *at_all)) or None
+        also_at, access = tuple(lines[1:]), ", ".join(told)
         out.append(
-            replace(shortest, access=", ".join(told), width=width, under=under, line=lines[0], also_at=tuple(lines[1:]))
+            replace(shortest, access=access, width=width, under=under, line=lines[0], also_at=also_at, tests_more=more)
         )
     return out
 

@@ -6,6 +6,7 @@ import pytest
 
 from opwalker.expand.resolve import Candidate
 from opwalker.model.layout import LayoutFact
+from opwalker.views import short_circuit
 from opwalker.views.device_functions import DeviceReader
 from opwalker.views.entries import EntryView
 from opwalker.views.kernel import read_kernel
@@ -599,3 +600,43 @@ def test_a_lambda_stands_under_what_the_kernel_is_compiled_for() -> None:
     copy(rows);"""
     facts = addresses("T* o /* [rows] */, const float* scale, int rows", body)
     assert [fact.under for fact in facts if fact.parameter == "scale"] == ["WIDTH != 4"]
+
+
+SKIP = """__device__ bool skip(const long* ids, const int* map, long at, bool all) {
+  const long id = ids[at];
+  if (id < 0) return true;
+  if (map != nullptr && (all || map[id] < 0)) return true;
+  return false;
+}
+__device__ float both(const float* from, long at) {
+  const bool odd = at % 2 == 1;
+  if (odd) { return from[at]; } else { return -from[at]; }
+}"""
+
+
+def test_what_a_helper_tests_of_its_own_is_not_passed_over() -> None:
+    body = "if (!skip(ids, map, threadIdx.x, wide)) { to[0] = both(from, blockIdx.x); }"
+    facts = addresses("const long* ids, const int* map, const float* from, float* to, bool wide", body, SKIP)
+    assert {(f.parameter, f.computed): (f.under, f.tests_more) for f in facts if f.through} == {
+        ("ids", "threadIdx.x"): (None, False),
+        # Read in both branches of what the helper tests.
+        ("from", "blockIdx.x"): ("!skip(ids, map, threadIdx.x, wide)", False),
+        ("map", "id"): ("map != nullptr && !wide", True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("if (p != nullptr && p[i] < 0) return;", ("p != nullptr",)),
+        ("x = a || b && f(q, !(c && d), p[i]);", ("!a", "b")),
+        ("const bool z = ok && (n > 2 || p[i]);", ("ok", "n <= 2")),
+        ("for (int i = 0; i < n && p[i]; i++) {}", ("i < n",)),
+        ("y = a && b; z = p[i];", ()),
+        ("v = a && b ? p[i] : q[i];", ()),
+        ("T&& v(p[i]);", ()),
+        ("f(std::forward<T&&>(p[i]));", ()),
+    ],
+)
+def test_operands_before_another_have_been_tested(text: str, before: tuple[str, ...]) -> None:
+    assert short_circuit.tested_before(f"{{ {text} }}", text.index("p[i]") + 2) == before

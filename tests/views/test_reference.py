@@ -64,7 +64,6 @@ def test_a_walk_names_it_and_a_note_claims_no_more_than_it_keeps() -> None:
     )
 
 
-
 GPU = Device("A GPU", "gpu", "9.0", "torch 2.11")
 
 

@@ -105,6 +105,12 @@ _VERDICTS = {
 }
 
 
+def _under(fact: LayoutFact) -> str | None:
+    """What has to hold for an access, and whether the functions it stands in test more."""
+    own = f"tests of {fact.through}" if fact.tests_more else ""
+    return ", ".join(filter(None, (fact.under, own))) or None
+
+
 def _layout(fact: LayoutFact) -> list[Row]:
     """A tensor's documented shape, whether the kernel's index is that shape's, and the index by dimensions."""
     verdict, style = _VERDICTS[fact.verdict]
@@ -116,7 +122,7 @@ def _layout(fact: LayoutFact) -> list[Row]:
         said += ((f": {fact.reason}", style),)
     rows = [Row((line_mark(fact.line), where, said))]
     index = ", ".join(f"{part.dim}: {part.value}" for part in fact.coordinates if part.value != "0")
-    details = [("index", index or fact.computed), ("under", fact.under), ("width", fact.width)]
+    details = [("index", index or fact.computed), ("under", _under(fact)), ("width", fact.width)]
     details += [("given", "; ".join(fact.given)), ("requires", "; ".join(fact.requires))]
     rows += [detail(label, ((text, ""),)) for label, text in details if text]
     return rows

@@ -73,6 +73,7 @@ def _access(fact: LayoutFact, common: Sequence[str]) -> Statement:
     requires."""
     how = " and ".join(_ACCESS.get(word, word) for word in fact.access.split(", "))
     inside = (" in ", code(fact.through)) if fact.through else ()
+    inside += (", under tests of its own",) if fact.tests_more else ()
     where = (", where ", code(fact.under)) if fact.under else ()
     width = (", ", _width(fact.width), " at a time") if fact.width else ()
     computed = (", at ", code(fact.computed)) if fact.computed else ()
