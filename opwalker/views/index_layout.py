@@ -7,6 +7,7 @@ is not read as arithmetic is not decided, with the reason.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -235,6 +236,9 @@ class LayoutReader:
             Coordinate(", ".join(names[p.first : p.last + 1]), shown(p.value), shown(p.stride), p.passed)
             for p in best.parts
         ]
+        if best.verdict == "not_decided" and (unplaced := _unplaced(offset, documented.tensor, strides)):
+            reason = f"it is not known which dimension `{unplaced}` is the stride of"
+            return LayoutFact(computed=shown(offset), verdict="not_decided", reason=reason, **common)
         requires = requirements(documented.tensor, names, best) if best.parts else ()
         lent = self._lent(strides, documented.tensor) if best.parts else ()
         lent += tuple(
@@ -350,6 +354,13 @@ class LayoutReader:
                         out.update(dict.fromkeys(atom.parts for atom in atoms if atom.kind == "quotient"))
             self._whole = tuple(out)
         return self._whole
+
+
+def _unplaced(offset: Poly, tensor: str, placed: dict[Atom, int]) -> str | None:
+    """What an index is made with that is a stride of the tensor, but not known of which of its dimensions."""
+    of_tensor = re.compile(rf"(?<!\w){re.escape(tensor)}(?:\.|->)stride\(")
+    texts = (shown(of_atom(atom)) for atom in sorted(offset.atoms()) if atom not in placed)
+    return next((text for text in texts if of_tensor.search(text)), None)
 
 
 def _options(value: Value) -> tuple[tuple[str, Pointer], ...]:

@@ -640,3 +640,20 @@ def test_what_a_helper_tests_of_its_own_is_not_passed_over() -> None:
 )
 def test_operands_before_another_have_been_tested(text: str, before: tuple[str, ...]) -> None:
     assert short_circuit.tested_before(f"{{ {text} }}", text.index("p[i]") + 2) == before
+
+
+def test_a_stride_of_no_known_dimension_is_the_reason() -> None:
+    text = """__global__ void k(float* x /* [tokens, heads, size] */, long head, int heads, int size) {
+  for (int i = threadIdx.x; i < size; i += blockDim.x) x[blockIdx.x * heads * size + blockIdx.y * head + i] = 0;
+}
+void f(torch::Tensor& x, int64_t size) {
+  int64_t head = x.dim() == 3 ? x.stride(1) : size;
+  k<<<dim3(x.size(0), 4), 64>>>(x.data_ptr<float>(), head, 4, size);
+}
+TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
+"""
+    (fact,) = implementation(text, "ns::f").kernels[0].layouts
+    assert (fact.verdict, fact.reason) == (
+        "not_decided",
+        "it is not known which dimension `(x.dim() == 3 ? x.stride(1) : size)` is the stride of",
+    )

@@ -43,3 +43,28 @@ def test_kernels_of_one_name_say_which_launches_start_them() -> None:
 def test_a_static_local_says_whose_it_is() -> None:
     said = section(note_of(walk_of(TEXT, "ns::fold"), "cuda"), "ownership")
     assert "`asked` (`static bool`) of `is_plain` keeps its value from call to call." in said
+
+
+TRAITS = """template <typename T> struct packs { static constexpr bool exists = false; };
+template <> struct packs<float> { static constexpr bool exists = true; };
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+template <> struct packs<int> { static constexpr bool exists = true; };
+#endif
+template <typename T> __global__ std::enable_if_t<packs<T>::exists> fold_kernel(T* x) {}
+template <typename T> __global__ std::enable_if_t<!packs<T>::exists> fold_kernel(T* x) {}
+void fold(torch::Tensor& x) {
+  fold_kernel<float><<<8, 32>>>(x.data_ptr<float>());
+  fold_kernel<short><<<8, 32>>>(x.data_ptr<short>());
+}
+TORCH_LIBRARY(ns, m) { m.impl("fold", torch::kCUDA, &fold); }
+"""
+
+
+def test_which_of_two_kernels_a_trait_chooses_may_hang_on_the_architecture() -> None:
+    note = note_of(walk_of(TRAITS, "ns::fold"), "cuda")
+    kernels = [one for one in note.sections if one.id.startswith("kernel-")]
+    assert [text for one in kernels for text in section(note, one.id) if "start it" in text] == [
+        f"Of the launches those with `<{kind}>` start it: 1 instance, unless its head's condition comes out otherwise "
+        "for an architecture."
+        for kind in ("float", "short")
+    ]

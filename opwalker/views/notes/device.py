@@ -30,6 +30,8 @@ from opwalker.views.notes.words import (
 
 #: A name that a condition is told with.
 _WITH = Regex(r", with (\w+) = ")
+#: A member of a class template that is no standard one's.
+_TRAIT = Regex(r"(?<![\w:])(?!std::)(?:\w+::)*\w+<[^<>]*>::\w+")
 
 
 def kernel_sections(chosen: Implementation, points: Iterable[SyncPoint] = ()) -> tuple[NoteSection, ...]:
@@ -57,7 +59,10 @@ def _instances(kernel: Kernel, launches: Sequence[Launch]) -> Iterator[Statement
     if given:
         known = "" if all(one.complete for one in own) else "known "
         number = count(len(instances), f"{known}instance")
-        yield statement("Of the launches those with ", codes(given), f" start it: {number}.")
+        asked = " ".join(kernel.asked)
+        # A trait of the tree may be specialised under what only a pass for one architecture defines.
+        other = ", unless its head's condition comes out otherwise for an architecture" if _TRAIT.search(asked) else ""
+        yield statement("Of the launches those with ", codes(given), f" start it: {number}{other}.")
 
 
 def _kernel(
