@@ -5,7 +5,7 @@ In: an expression's text and what stands between its parts (``,``, ``+``, ``<<``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 
 def outermost(text: str, between: str) -> Iterator[str]:
@@ -23,3 +23,11 @@ def outermost(text: str, between: str) -> Iterator[str]:
             yield text[begin:at]
             begin = at + len(between)
     yield text[begin:]
+
+
+def bare_names(names: Sequence[str]) -> list[str]:
+    """Names of calls; those that differ in template arguments alone are one, ``f<…>``."""
+    by_name: dict[str, list[str]] = {}
+    for name in names:
+        by_name.setdefault(name.split("<", 1)[0], []).append(name)
+    return [found[0] if len(found) == 1 else f"{name}<…>" for name, found in by_name.items()]

@@ -46,6 +46,14 @@ _IN_LIST = {
 }  # fmt: skip
 
 
+_BY_VALUE = Regex(r"(?:int|float|bool|str|SymInt|ScalarType|Scalar|Device|Layout)\??\Z")
+
+
+def is_by_value(text: str) -> bool:
+    """Whether an argument of a type, as written, is passed by value: nothing is written to it, whatever is marked."""
+    return _BY_VALUE.match(text) is not None
+
+
 def is_type_variable(base: str) -> bool:
     """Whether a base name stands for any type: ``t``, ``t1``, ``tVal``."""
     return _VARIABLE.fullmatch(base) is not None

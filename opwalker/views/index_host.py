@@ -35,6 +35,12 @@ from opwalker.views.way import Way
 _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data untyped_data_ptr get_data_ptr".split())
 _SAME = frozenset("contiguous value get to detach".split())
 _CHECK = Regex(r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
+#: What asks how a tensor lies, in a check, and such a question wherever it stands.
+_LAID_OUT = Regex(r"(?i)stride|contig")
+_COMPARING = Regex(
+    r"\w+(?:\.value\(\))?(?:\.|->)(?:strides?\([^()]*\)\s*[!=]=|is_contiguous\w*\()"
+    r"|[!=]=\s*\w+(?:\.value\(\))?(?:\.|->)strides?\("
+)
 _EXTENTS = ("gridDim", "blockDim")
 #: A number that is passed is shown up to so many characters.
 
@@ -287,6 +293,7 @@ class LaunchJoin:
             frozenset(absent),
             dict(terms.conditions),
             always,
+            self._compared(site, terms, {one.tensor for one in tensors.values()}),
         )
 
     def _shapes(self, site: LaunchSite) -> Iterator[tuple[str, Documented]]:
@@ -311,6 +318,25 @@ class LaunchJoin:
             found = Found()
             parts = components(values, spans, found)
             yield [(axis, part, found) for axis, part in zip("xyz", parts or (), strict=False)]
+
+    def _compared(self, site: LaunchSite, terms: HostTerms, tensors: Collection[str]) -> frozenset[str]:
+        """Those of the tensors whose strides a function on the way may check: of the others it is said that none is."""
+        host = self._way.host
+        bodies = [host.body, *(v.body for n in range(1, len(site.steps) + 1) if (v := self._way.at(site.steps[:n])))]
+        texts = [text for body in bodies for text in _COMPARING.findall(body.expanded.text)]
+        named: set[str] = set()
+        for call_fact in host.body.facts.calls:
+            if not call_fact.arguments or not _CHECK.match(call_fact.simple.upper()):
+                continue
+            text = host.body.text((call_fact.start, call_fact.end))
+            texts += [text] if _LAID_OUT.search(text) else []
+            found = Found()
+            for part in walk(host.of_span(call_fact.arguments[0], found)):
+                made = terms.number(part, found) if part.kind in ("name", "call") else None
+                atoms = made.all_atoms() if made is not None else ()
+                named |= {terms.strides[atom][0] for atom in atoms if atom in terms.strides}
+        named |= {word for text in texts for word in re.findall(r"\w+", text)}
+        return frozenset(tensors) & named
 
     def _equal(self, terms: HostTerms) -> Iterator[tuple[Atom, Atom, str]]:
         """Strides of which the host function checks that they are equal."""

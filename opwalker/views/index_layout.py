@@ -36,6 +36,8 @@ _MAX_ACCESSES = 400
 _MAX_FACTS = 12
 #: What the host passes is shown up to so many characters in the index of a tensor without a documented shape.
 _LONG = 80
+#: Said behind a condition of which nothing is asked.
+_UNCHECKED = " (the host function does not check it)"
 _CASTS = frozenset("reinterpret_cast static_cast const_cast".split()) | LOADS | STORES
 
 
@@ -242,7 +244,7 @@ class LayoutReader:
         requires = requirements(documented.tensor, names, best) if best.parts else ()
         lent = self._lent(strides, documented.tensor) if best.parts else ()
         lent += tuple(
-            f"{documented.tensor}.stride({part.first}) == {shown(part.stride)}"
+            f"{documented.tensor}.stride({part.first}) == {shown(part.stride)}{self._unchecked(documented.tensor)}"
             for part in best.parts
             if part.passed and part.stride.atom is None
         )
@@ -330,8 +332,12 @@ class LayoutReader:
             if self._of(atom) != tensor:
                 own = f"{tensor}.stride({number})"
                 checked = [text for a, b, text in self._passed.equal if a == atom and b.name == own]
-                out.append(checked[0] if checked else f"{own} == {atom.name} (the host function does not check it)")
+                out.append(checked[0] if checked else f"{own} == {atom.name}{self._unchecked(tensor)}")
         return tuple(out)
+
+    def _unchecked(self, tensor: str) -> str:
+        """That the host function does not check it, where it compares no stride of the tensor with anything."""
+        return "" if tensor in self._passed.compared else _UNCHECKED
 
     def _of(self, atom: Atom) -> str:
         """The tensor that a stride is of."""

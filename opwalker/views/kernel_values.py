@@ -48,6 +48,8 @@ class Passed(Struct, frozen=True):
     conditions: dict[Atom, str] = field(default_factory=dict)
     #: Parameters that every launch gives the same number, or the elements of the same tensor (``&`` before its name).
     always: dict[str, str] = field(default_factory=dict)
+    #: Tensors of which the host function asks for contiguity or compares a stride, wherever it does.
+    compared: frozenset[str] = frozenset()
 
 
 class KernelValues:

@@ -136,6 +136,20 @@ def test_a_layout_is_a_picture_that_says_its_strides() -> None:
 
 
 @pytest.mark.parametrize(
+    ("size", "cells"),
+    [("1", ["0"]), ("2", ["0", "1"]), ("4", ["0", "1", "2", "3"]), ("6", ["0", "1", "2", "…", "5"])],
+)
+def test_a_dimension_of_few_is_drawn_cell_by_cell(size: str, cells: list[str]) -> None:
+    dims = ("rows", size)
+    drawn = ET.fromstring(layout_svg(Figure("pairs", dims, strides(dims))))
+    centred = [node.text for node in drawn if node.get("text-anchor") == "middle"]
+    assert centred == ["0", "1", "2", "…", "rows-1", *cells]
+    (lines,) = [node.get("d") for node in drawn if node.get("class") == "zoom"]
+    assert lines.endswith(f"L{12 + 74 * len(cells)} 104")
+    assert f"{size}: neighbours are 1 element apart" in "".join(drawn.itertext())
+
+
+@pytest.mark.parametrize(
     ("dims", "expected"), [(("...", "d"), ("d", "1")), (("a", "...", "d"), ("?", "d", "1")), (("1", "n"), ("n", "1"))]
 )
 def test_strides_claim_nothing_behind_an_ellipsis(dims: tuple[str, ...], expected: tuple[str, ...]) -> None:

@@ -8,8 +8,10 @@ import re
 import pytest
 from msgspec.structs import replace
 
+from opwalker.model.kernel import VectorFact
+from opwalker.model.layout import LayoutFact
 from opwalker.model.notes import NotesWritten
-from opwalker.model.walk import Argument, Host, Implementation
+from opwalker.model.walk import Argument, Host, Implementation, ParameterFact
 from opwalker.serve.render.schema import schema_spans
 from opwalker.serve.render.text import write_text
 from opwalker.serve.render.words import Reading
@@ -107,6 +109,28 @@ def test_written_arguments_are_marked_in_the_text_as_well() -> None:
     assert "Tensor! pool" in page
     assert "writes  pool!, page_counts!" in page
     assert re.search(r"page_counts +torch::stable::Tensor& +=\s+page_counts!", page)
+
+
+def test_what_is_passed_by_value_is_not_written_whatever_the_schema_marks() -> None:
+    argument = Argument("count", "int?", mutated=True)
+    op = replace(samples.SCATTER, arguments=(*samples.SCATTER.arguments, argument))
+    host = replace(samples.CUDA.host, parameters=(ParameterFact("count", "std::optional<int64_t>", "count"),))
+    page = text(replace(samples.WALK, op=op, implementations=(replace(samples.CUDA, host=host),)))
+    assert "writes  pool!, page_counts!\n" in page
+    assert re.search(r"std::optional<int64_t> += count\n", page)
+
+
+def test_what_an_index_takes_for_granted_is_said_once() -> None:
+    fact = LayoutFact("x", "x", "[n]", "i", "equal", 70, "a.cu", "read", given=("x is given", "x is given"))
+    kernel = replace(samples.CUDA.kernels[0], layouts=(fact,))
+    page = text(replace(samples.WALK, implementations=(replace(samples.CUDA, kernels=(kernel,)),)))
+    assert re.search(r"given +x is given\n", page)
+
+
+def test_what_memory_is_seen_as_says_nothing_of_accesses() -> None:
+    kernel = replace(samples.CUDA.kernels[0], vectors=(VectorFact("uint4", 70, "16", 16),))
+    page = text(replace(samples.WALK, implementations=(replace(samples.CUDA, kernels=(kernel,)),)))
+    assert re.search(r":70 +uint4 +16 bytes an element", page)
 
 
 def test_an_op_without_implementation_says_so() -> None:

@@ -325,12 +325,29 @@ def test_rows_that_lie_as_far_apart_as_the_passed_stride_reaches() -> None:
     facts = {fact.parameter: fact for fact in kernel.layouts}
     assert {fact.verdict for fact in facts.values()} == {"equal_with_strides"}
     assert coordinates(facts["in"]) == {"rows": "blockIdx.x", "heads": "blockIdx.y", "64": "i"}
-    assert facts["in"].given == ("in.stride(0) == heads * in.stride(1)",)
+    assert facts["in"].given == ("in.stride(0) == heads * in.stride(1) (the host function does not check it)",)
     assert facts["in"].requires == ("in is contiguous from 64 on",)
     assert facts["out"].given == (
         "out.stride(1) == in.stride(1) (the host function does not check it)",
-        "out.stride(0) == heads * in.stride(1)",
+        "out.stride(0) == heads * in.stride(1) (the host function does not check it)",
     )
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "TORCH_CHECK(in.stride(0) == heads * in.stride(1));",
+        "auto apart = in.stride(0); TORCH_CHECK(apart >= heads * 64);",
+        "if (!in.is_contiguous()) throw 1;",
+        "CHECK_CONTIGUOUS(in);",
+    ],
+)
+def test_of_a_tensor_whose_strides_are_asked_for_nothing_is_said_to_be_unchecked(asked: str) -> None:
+    text = ROWS.replace("  flip_kernel<float><<<", f"  {asked}\n  flip_kernel<float><<<")
+    (kernel,) = implementation(text, "mini::flip").kernels
+    given = {fact.parameter: fact.given for fact in kernel.layouts}
+    assert not [text for text in given["in"] if "does not check" in text]
+    assert all("does not check" in text for text in given["out"]) and given["out"]
 
 
 def test_the_stride_of_another_dimension_is_not_the_documented_layout() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from opwalker.model.layout import IndexName, LayoutFact
 from opwalker.views.notes.addresses import address_statements, name_statements
@@ -36,4 +37,14 @@ def test_what_names_hold_is_told_once_for_a_kernel() -> None:
     ]
     assert [plain(one.text) for one in name_statements(facts, {"row"})] == [
         "`side` is `0` where `left`, `n` where `!left`."
+    ]
+
+
+def test_what_is_said_of_a_condition_stands_outside_of_its_code() -> None:
+    given = ("a % 4 == 0", "x.stride(0) == n (the host function does not check it)", "x.stride(0) == 2 (checked at :7)")
+    (one,) = address_statements([replace(fact(), given=given)])
+    assert [plain(below.text) for below in one.below[0].below] == [
+        "Given that `a % 4 == 0`.",
+        "Given that `x.stride(0) == n` (the host function does not check it).",
+        "Given that `x.stride(0) == 2` (checked at :7).",
     ]

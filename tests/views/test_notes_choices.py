@@ -106,3 +106,21 @@ TORCH_LIBRARY(ns, m) { m.impl("add", torch::kCUDA, &add); }
 )
 def test_a_value_that_no_case_decides_says_what_leads_to_it(said: str) -> None:
     assert said in section(note_of(walk_of(TWICE, "ns::add"), "cuda"), "dispatch")
+
+
+def test_what_a_choice_within_a_branch_decides_the_branch_does_not_say() -> None:
+    # Under one branch several instances of a kernel are compiled: which is called, the branch alone leaves open.
+    text = """template <typename T, int KIND> __global__ void fold_kernel(T* x) {}
+void fold(torch::Tensor& x, bool scaled) {
+  if (scaled) {
+    if (x.scalar_type() == at::kFloat) { fold_kernel<float, 1><<<1, 32>>>(x.data_ptr<float>()); }
+    else { fold_kernel<double, 1><<<1, 32>>>(x.data_ptr<double>()); }
+  } else {
+    fold_kernel<float, 0><<<1, 32>>>(x.data_ptr<float>());
+  }
+}
+TORCH_LIBRARY(ns, m) { m.impl("fold", torch::kCUDA, &fold); }
+"""
+    said = section(note_of(walk_of(text, "ns::fold"), "cuda"), "dispatch")
+    assert "`scaled` | `fold_kernel<…>`" in said
+    assert [one for one in said if one.endswith("`fold_kernel<float, 0>`")]

@@ -65,8 +65,8 @@ def test_a_stride_that_a_kernel_takes_for_a_length_allows_no_gaps(loop: str, lay
     assert layout in section(note_of(walk_of(text, "m::fold"), "cuda"), "shapes")
 
 
-def test_a_figure_says_where_strides_may_be_larger_than_it_shows() -> None:
-    said = "The figures show `x` without gaps; the strides that are passed may be larger."
+def test_a_figure_says_where_strides_may_be_others_than_it_shows() -> None:
+    said = "The figures show `x` without gaps; the strides that the code reads may be others."
     assert said in said_of("[rows, width]", 0)
     assert said not in said_of("", 0)  # nothing is drawn
     packed = STRIDED.replace("x[blockIdx.x * s0]", "x[blockIdx.x * width]") % (
@@ -75,3 +75,16 @@ def test_a_figure_says_where_strides_may_be_larger_than_it_shows() -> None:
         "width",
     )
     assert said not in section(note_of(walk_of(packed, "m::fold"), "cuda"), "shapes")
+
+
+def test_a_figure_says_so_too_where_the_host_alone_reads_the_strides() -> None:
+    text = """void move(torch::Tensor& x, const torch::Tensor& pairs /* [n, 2] */) {
+  const int64_t* from = pairs.const_data_ptr<int64_t>();
+  const int64_t apart = pairs.stride(0);
+  for (int64_t i = 0; i < pairs.size(0); i++) cudaMemcpyAsync(x.data_ptr(), x.data_ptr(), from[i * apart], kind, s);
+}
+TORCH_LIBRARY(m, o) { o.def("move(Tensor! x, Tensor pairs) -> ()"); o.impl("move", torch::kCUDA, &move); }
+"""
+    said = section(note_of(walk_of(text, "m::move"), "cuda"), "shapes")
+    assert "  The stride of dimension 0 is read (apart)." in said
+    assert "The figures show `pairs` without gaps; the strides that the code reads may be others." in said

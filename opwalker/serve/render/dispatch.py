@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opwalker.model.walk import Branching, Dispatch, DispatchFailure
+from opwalker.notation.outermost import bare_names
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.words import at, both, listed, place, titled
 
@@ -45,7 +46,8 @@ def branching_step(choice: Branching) -> Step:
         (("Choice ", "step"), *on), (place(choice.file, choice.line),), (("in ", "quiet"), (choice.function, "name"))
     )
     rows = tuple(
-        Row((((both(row.under) or "otherwise", ""),), ((", ".join(_bare(row.values)), "name"),))) for row in choice.rows
+        Row((((both(row.under) or "otherwise", ""),), ((", ".join(bare_names(row.values)), "name"),)))
+        for row in choice.rows
     )
     return Step(title, (*_used(choice.under), Group("calls", rows), *_failures(choice.fails)))
 
@@ -53,14 +55,6 @@ def branching_step(choice: Branching) -> Step:
 def _used(under: Sequence[str]) -> list[Group]:
     """Under which conditions a choice is made at all."""
     return [Group("used where", (Row((((both(under), ""),),)),))] if under else []
-
-
-def _bare(names: Sequence[str]) -> list[str]:
-    """Names of calls; those that differ in template arguments alone are one."""
-    by_name: dict[str, list[str]] = {}
-    for name in names:
-        by_name.setdefault(name.split("<", 1)[0], []).append(name)
-    return [found[0] if len(found) == 1 else f"{name}<…>" for name, found in by_name.items()]
 
 
 def _axis(on: str, tests: Sequence[str], binds: Sequence[str]) -> Row:

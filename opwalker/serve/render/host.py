@@ -16,6 +16,7 @@ from opwalker.model.walk import (
     SizeFact,
     StreamFact,
 )
+from opwalker.notation.schema_types import is_by_value
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.shapes import shape_groups
 from opwalker.serve.render.words import both, line_mark, listed, place, titled, under
@@ -31,7 +32,8 @@ def host_step(host: Host, op: Op | None, told: Told = frozenset()) -> Step:
         (place(host.file, host.line, host.end_line),),
         under(host.condition),
     )
-    mutated = frozenset(argument.name for argument in op.arguments if argument.mutated) if op else frozenset()
+    marked = [argument for argument in op.arguments if argument.mutated] if op else []
+    mutated = frozenset(argument.name for argument in marked if not is_by_value(argument.type))
     groups = []
     if host.signature and not host.parameters:
         groups.append(Group("signature", (Row((((host.signature, ""),),)),)))

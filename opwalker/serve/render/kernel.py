@@ -75,7 +75,7 @@ def _vectors(kernel: Kernel) -> list[Row]:
         return [_line(fact.line, fact.text) for fact in kernel.vector_accesses]
     rows = []
     for fact in kernel.vectors:
-        size = f"{fact.size} byte{'' if fact.size == '1' else 's'} an access" if fact.size else ""
+        size = f"{fact.size} byte{'' if fact.size == '1' else 's'} an element" if fact.size else ""
         rows.append(Row((line_mark(fact.line), ((fact.type, "type"),), ((size, ""),))))
     return rows
 
@@ -123,7 +123,7 @@ def _layout(fact: LayoutFact) -> list[Row]:
     rows = [Row((line_mark(fact.line), where, said))]
     index = ", ".join(f"{part.dim}: {part.value}" for part in fact.coordinates if part.value != "0")
     details = [("index", index or fact.computed), ("under", _under(fact)), ("width", fact.width)]
-    details += [("given", "; ".join(fact.given)), ("requires", "; ".join(fact.requires))]
+    details += [("given", "; ".join(dict.fromkeys(fact.given))), ("requires", "; ".join(fact.requires))]
     rows += [detail(label, ((text, ""),)) for label, text in details if text]
     return rows
 

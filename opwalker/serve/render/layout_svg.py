@@ -38,7 +38,7 @@ def layout_svg(figure: Figure) -> str:
     height = _TOP + rows * _HEIGHT + (rows - 1) * _GAP + 16
     said = f"{figure.name} [{', '.join(figure.dims)}]"
     described = "; ".join(
-        f"{dim}: neighbours are {stride} elements apart"
+        f"{dim}: neighbours are {stride} element{'' if stride == '1' else 's'} apart"
         for dim, stride in zip(figure.dims, figure.strides, strict=True)
     )
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
@@ -53,15 +53,15 @@ def layout_svg(figure: Figure) -> str:
         top = _TOP + number * (_HEIGHT + _GAP)
         parts += _strip(dim, stride, top, last=number == rows - 1)
         if number < rows - 1:
-            parts += _zoom(top + _HEIGHT)
+            parts += _zoom(top + _HEIGHT, len(_labels(figure.dims[number + 1])))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
 def _strip(dim: str, stride: str, top: int, *, last: bool) -> list[str]:
-    """Cells 0, 1, 2, … and the last one; the first is the one that the next strip opens."""
+    """The cells of a dimension; the first is the one that the next strip opens."""
     middle = top + _HEIGHT // 2 + 5
     out = []
-    for place, label in enumerate(("0", "1", "2", "…", _end(dim))):
+    for place, label in enumerate(_labels(dim)):
         opened = place == 0 and not last
         x = _LEFT + place * _CELL
         out.append(
@@ -74,14 +74,17 @@ def _strip(dim: str, stride: str, top: int, *, last: bool) -> list[str]:
     return out
 
 
-def _end(dim: str) -> str:
-    """The last index of a dimension where it is a number; a short mark where its name is too long for a cell."""
+def _labels(dim: str) -> tuple[str, ...]:
+    """What stands in the cells: 0, 1, 2, … and the last index, but each index of a dimension of few. A short mark
+    stands for the last one where its name is too long for a cell."""
     if dim.isdigit():
-        return str(int(dim) - 1)
-    return f"{dim}-1" if len(dim) <= 6 else "last"
+        size = int(dim)
+        return tuple(str(place) for place in range(size)) if size < 5 else ("0", "1", "2", "…", str(size - 1))
+    return ("0", "1", "2", "…", f"{dim}-1" if len(dim) <= 6 else "last")
 
 
-def _zoom(bottom: int) -> list[str]:
-    right, below = _LEFT + 5 * _CELL, bottom + _GAP
+def _zoom(bottom: int, cells: int) -> list[str]:
+    """The lines from the cell that is opened to the strip below, ``cells`` wide."""
+    right, below = _LEFT + cells * _CELL, bottom + _GAP
     lines = f"M{_LEFT} {bottom} L{_LEFT} {below} M{_LEFT + _CELL} {bottom} L{right} {below}"
     return [f'<path class="zoom" d="{lines}"/>']

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opwalker.model.walk import Argument
+from opwalker.notation.schema_types import is_by_value
 from opwalker.serve.render.page import JOINT, Spans
 from opwalker.serve.render.page import Span as Piece
 from opwalker.serve.render.words import listed
@@ -56,6 +57,11 @@ def _parts(schema: str, opened: int) -> list[str] | None:
 
 
 def written(arguments: tuple[Argument, ...]) -> Spans:
-    """``writes key_cache!, value_cache!``; empty where the schema says that nothing is written."""
-    names = [(argument.name + "!", "mutated") for argument in arguments if argument.mutated]
+    """``writes key_cache!, value_cache!``; empty where the schema says that nothing is written. What is passed by value
+    is not, whatever the schema marks."""
+    names = [
+        (argument.name + "!", "mutated")
+        for argument in arguments
+        if argument.mutated and not is_by_value(argument.type)
+    ]
     return (("writes  ", "label"), *listed(names, ",")) if names else ()

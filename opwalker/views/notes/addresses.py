@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from opwalker.model.layout import IndexName, LayoutFact
 from opwalker.model.notes import Statement, Text
+from opwalker.notation.regex import Regex
 from opwalker.views.notes.words import code, line, listed, marked, say, statement
 
 _VERDICTS = {
@@ -20,6 +21,8 @@ _VERDICTS = {
     "not_decided": ": not decided whether it is addressed as its documented shape ",
 }
 
+#: What is said in brackets behind a condition that is an expression.
+_ASIDE = Regex(r"( \((?:the host |checked at ).*\)\Z)")
 _ACCESS = {"read": "read", "write": "written", "passed on": "its address passed on"}
 
 
@@ -64,7 +67,8 @@ def _names(parameter: str, documented: str) -> list[str]:
 def _given(text: str, fact: LayoutFact) -> Text:
     """A condition in words, or one that is an expression as it is."""
     if re.search(r"[=<>%]", text) and " is " not in text:
-        return code(text)
+        parts = _ASIDE.split(text, 1)
+        return (*code(parts[0]), *say("".join(parts[1:])))
     return marked(text, _names(fact.parameter, fact.documented))
 
 

@@ -10,9 +10,12 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from math import prod
 
+from msgspec.structs import replace
+
 from opwalker.model.axis import Axis, AxisOrigin
 from opwalker.model.notes import Block, Cell, NoteSection, Run, Statement, Statements, Table, Text
 from opwalker.model.walk import Branching, Dispatch, DispatchFailure, DispatchRow, Implementation, Launch, Span
+from opwalker.notation.outermost import bare_names
 from opwalker.views.notes.words import an, both, code, codes, condition, count, line, marked, message, some, statement
 
 #: More rows or instances than this are folded.
@@ -109,7 +112,9 @@ def _branching(choice: Branching, names: Sequence[str]) -> Iterator[Block]:
         )
     )  # fmt: skip
     if choice.rows:
-        yield _rows(choice.rows, "calls", choice.file, names)
+        # Which instance of a kernel is called, another choice within the branch says.
+        rows = [replace(row, values=tuple(bare_names(row.values))) for row in choice.rows]
+        yield _rows(rows, "calls", choice.file, names)
 
 
 def _instances(kernel: str, launches: Sequence[Launch]) -> Iterator[Block]:

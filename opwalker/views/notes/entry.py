@@ -6,11 +6,11 @@ says what it is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from opwalker.model.notes import Block, Cell, Code, NoteSection, Statement, Statements, Table, Text
 from opwalker.model.walk import Argument, Implementation, Op, ParameterFact, PythonRef, Span, Walk
+from opwalker.notation.schema_types import is_by_value
 from opwalker.views.notes.words import cell, code, codes, count, line, of_kind, say, statement
 
 #: More callers than this are told apart: the calls of the op itself, and those further out.
@@ -147,8 +147,7 @@ def _is_composite(op: Op) -> bool:
 
 def _is_written(argument: Argument) -> bool:
     """Whether what the schema marks as written can be: a number is passed by value."""
-    by_value = r"(?:int|float|bool|str|SymInt|ScalarType|Scalar|Device|Layout)\??\Z"
-    return not re.match(by_value, argument.type)
+    return not is_by_value(argument.type)
 
 
 def _no_fake(trivial: bool) -> Statement:

@@ -38,6 +38,8 @@ _SOURCES = {
 }
 #: How ``layout`` begins where strides of leading dimensions are passed on.
 _STRIDED = "may be strided: the kernel gets the stride"
+#: How the part of ``layout`` begins that says which strides are read, passed on or not.
+_READ = Regex(r"(?:\A|; )(?:may be strided: the kernel gets )?the stride of ")
 #: What is said of a tensor of which nothing is asked; told of all such tensors at once.
 _FREE = "neither contiguity nor a stride is asked for"
 
@@ -75,9 +77,10 @@ def shapes_section(chosen: Implementation) -> NoteSection | None:
     drawn = [
         one for one in host.parameters if one.shape and is_drawable(one.shape) and not _LIST.search(one.type)
     ]  # fmt: skip
-    apart = [one.name for one in drawn if _STRIDED in (one.layout or "")]
+    apart = [one.name for one in drawn if _READ.search(one.layout or "")]
     if apart:
-        said_of = ("The figures show ", codes(apart), " without gaps; the strides that are passed may be larger.")
+        # Not only larger: of a transposed tensor the first stride is the small one.
+        said_of = ("The figures show ", codes(apart), " without gaps; the strides that the code reads may be others.")
         blocks.append(Statements((statement(*said_of),)))
     blocks += [Figure(one.name, one.shape, strides(one.shape)) for one in drawn if one.shape]
     return NoteSection("shapes", "Shapes and layout", tuple(blocks)) if blocks else None
