@@ -33,7 +33,7 @@ class AsmFact(Struct, frozen=True):
     """An ``asm`` statement: its instructions, and the C++ expressions that stand for its operands ``%0``, ``%1``, …
 
     ``condition`` is the preprocessor condition that it stands under and its function does not, that of a macro
-    definition in it included.
+    definition in it included, and that of the calls that lead to its function from a kernel.
     """
 
     file: str

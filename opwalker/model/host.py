@@ -87,7 +87,8 @@ class CheckFact(Struct, frozen=True):
     ``words`` are the condition in words, None where its code is the best that can be shown. Where nothing but a branch
     leads to it (``else { CHECK(false) }``, ``if (bad) throw …``) they say what leads around it. ``under`` are the
     conditions that the check itself stands under, in words, outermost first; ``via`` the macro whose use brings it;
-    ``past`` is what holds there because no early return was taken.
+    ``past`` is what holds there because no early return was taken; ``compiled`` the preprocessor condition that it
+    stands under and its function does not.
     """
 
     kind: str
@@ -98,6 +99,7 @@ class CheckFact(Struct, frozen=True):
     under: tuple[str, ...] = ()
     via: str | None = None
     past: tuple[str, ...] = ()
+    compiled: str | None = None
 
 
 class GuardFact(Struct, frozen=True):

@@ -21,6 +21,7 @@ from opwalker.notation.cpp_expression import Expr, parse_expression, print_expre
 from opwalker.notation.outermost import outermost
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Guard, any_of, needed
+from opwalker.views.ops import shown_condition
 from opwalker.views.returns import Returns, past_words, words_of
 
 _CHECK = Regex(
@@ -45,14 +46,16 @@ def checks_of(body: Body, asserting: Mapping[str, int] = _NONE) -> tuple[CheckFa
     are functions that raise unless an argument holds: their names, and which argument."""
     branches = Returns(body)
     found: dict[tuple, CheckFact] = {}
-    for _, fact in sorted(_facts(body, branches, asserting), key=lambda pair: pair[0]):
+    for offset, fact in sorted(_facts(body, branches, asserting), key=lambda pair: pair[0]):
+        fact = replace(fact, compiled=shown_condition(body.condition_at(offset)))
         key = (fact.kind, fact.condition, fact.message, fact.words, fact.line)
         held = found.get(key)
         if held is not None:
             under, past = (
                 tuple(text for text in getattr(held, kind) if text in getattr(fact, kind)) for kind in ("under", "past")
             )
-            fact = replace(fact, under=under, past=past)
+            compiled = fact.compiled if fact.compiled == held.compiled else None
+            fact = replace(fact, under=under, past=past, compiled=compiled)
         found[key] = fact
     return tuple(found.values())
 

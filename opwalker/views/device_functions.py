@@ -20,6 +20,7 @@ from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.assembly import AsmFact
 from opwalker.model.body import CallFact
 from opwalker.notation.cpp_expression import Expr, changed, parse_expression, print_expression
+from opwalker.views.ops import shown_condition
 from opwalker.views.sync_events import WAITS, Event, assembly_of, events_of, root_of, type_text, under_of
 
 #: Functions that one kernel's reading enters, and how deep its calls are followed.
@@ -61,6 +62,29 @@ class Reading(Struct):
                 seen.add(one.candidate.key)
                 yield one
                 pending += [inner for _, inner in one.calls]
+
+
+def reached_assembly(reading: Reading) -> tuple[AsmFact, ...]:
+    """The inline assembly of a function and of all below it. What is compiled in only where a call is stands under the
+    preprocessor conditions of that call too: of several ways to it, under those that all of them share."""
+    terms: dict[tuple, tuple[str, ...]] = {reading.candidate.key: ()}
+    pending = [reading]
+    while pending:
+        one = pending.pop(0)
+        for call, inner in one.calls:
+            key = inner.candidate.key
+            way = dict.fromkeys((*terms[one.candidate.key], *one.body.condition_at(call.start)))
+            made = tuple(term for term in terms.get(key, way) if term in way)
+            if terms.get(key) != made:
+                terms[key] = made
+                pending.append(inner)
+    out = []
+    for one in reading.all():
+        around = terms[one.candidate.key]
+        for fact in one.assembly:
+            own = (fact.condition,) if fact.condition else ()
+            out.append(replace(fact, condition=shown_condition((*around, *own))) if around else fact)
+    return tuple(out)
 
 
 class _Own(Struct, frozen=True):

@@ -20,7 +20,7 @@ from opwalker.model.layout import LayoutFact
 from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
 from opwalker.notation.regex import Regex
 from opwalker.views.constants import known_of
-from opwalker.views.device_functions import Reading
+from opwalker.views.device_functions import Reading, reached_assembly
 from opwalker.views.held import held_by
 from opwalker.views.index_host import documented_shapes
 from opwalker.views.index_layout import LayoutReader
@@ -89,7 +89,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         reductions=reductions_of(reading),
         calls=calls_of(reading),
         kind="kernel" if "global" in function.flags else "device",
-        assembly=tuple(fact for one in reading.all() for fact in one.assembly),
+        assembly=reached_assembly(reading),
         asked=written_in_head(function),
         passed=tuple(PassedFact(name, text) for name, text in values.passed.always.items()),
         held=held_by(body, _naming(work, layouts), _told(work, function), known_of(workbench, unit)),

@@ -88,3 +88,19 @@ TORCH_LIBRARY(m, o) { o.def("move(Tensor! x, Tensor pairs) -> ()"); o.impl("move
     said = section(note_of(walk_of(text, "m::move"), "cuda"), "shapes")
     assert "  The stride of dimension 0 is read (apart)." in said
     assert "The figures show `pairs` without gaps; the strides that the code reads may be others." in said
+
+
+def test_a_check_that_not_every_build_has_says_so() -> None:
+    text = """void fold(torch::Tensor& x) {
+  TORCH_CHECK(x.dim() == 2);
+#ifdef WITH_WIDE
+  TORCH_CHECK(x.size(1) == 64, "too narrow");
+#endif
+  fold_kernel<<<1, 32>>>(x.data_ptr<float>());
+}
+__global__ void fold_kernel(float* x) {}
+TORCH_LIBRARY(m, o) { o.def("fold(Tensor! x) -> ()"); o.impl("fold", torch::kCUDA, &fold); }
+"""
+    said = section(note_of(walk_of(text, "m::fold"), "cuda"), "checks")
+    assert "Requires that `x` has 2 dimensions." in said
+    assert 'Requires that dimension 1 of `x` is 64, under `#if WITH_WIDE`, else `"too narrow"`.' in said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from opwalker.model.walk import SyncPoint, Walk
 from opwalker.views.entries import EntryView
 from tests.trees import tree
@@ -252,8 +254,8 @@ def test_a_macro_with_several_definitions_is_told_with_each() -> None:
     ((kernel,),) = [one.kernels for one in found.implementations]
     read = {(one.text.split()[0], fact.condition) for fact in kernel.assembly for one in fact.instructions}
     assert read == {
-        ("ld.acquire.gpu.global.s32", "!SAFE"),
-        ("ld.volatile.global.s32", "SAFE"),
+        ("ld.acquire.gpu.global.s32", "OTHER && !SAFE"),
+        ("ld.volatile.global.s32", "OTHER && SAFE"),
         ("membar.gl", None),
     }
 
@@ -304,3 +306,27 @@ def test_shared_variables_are_named_in_the_order_of_the_text() -> None:
     read = fence.protects.split("reads ")[1].split(", writes")[0].split(", ")
     assert len(read) > 2
     assert tuple(read) == SHARED[: len(read)]
+
+
+CALLED_UNDER = """
+__device__ __forceinline__ unsigned turned(unsigned x) { asm volatile("prmt.b32 %0, %0, 0, 1;" : "+r"(x)); return x; }
+__device__ __forceinline__ unsigned packed(unsigned x) {
+#if NARROW
+  return turned(x);
+#else
+  return x;
+#endif
+}
+__global__ void pack(unsigned* out) {
+  out[0] = packed(out[0]);
+  MORE
+}
+void run() { pack<<<1, 32>>>(nullptr); }
+"""
+
+
+@pytest.mark.parametrize(("more", "under"), [("", "NARROW"), ("out[1] = turned(out[1]);", None)])
+def test_assembly_stands_under_the_conditions_of_every_call_that_leads_to_it(more: str, under: str | None) -> None:
+    found = EntryView(tree({"a.cu": CALLED_UNDER.replace("MORE", more)}), SOURCE).walk("pack")
+    kernels = [kernel for one in found.implementations for kernel in one.kernels]
+    assert [fact.condition for kernel in kernels for fact in kernel.assembly] == [under]

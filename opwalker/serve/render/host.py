@@ -143,6 +143,7 @@ def _check(fact: CheckFact) -> Row:
         said = [(fact.kind, "step"), ("(", ""), (fact.condition, ""), (")", "")]
         source = f"in {fact.via}" if fact.via else ""
     said += _where(fact)
+    said += [(f"  #if {fact.compiled}", "quiet")] if fact.compiled else []
     message: Spans = ((fact.message, "quiet"),) if fact.message else ()
     cells = [line_mark(fact.line), tuple(said)]
     cells += [cell for cell in ((((source, "step"),) if source else ()), message) if cell]

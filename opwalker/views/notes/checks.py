@@ -112,6 +112,7 @@ def _check(host: Host, check: CheckFact, below: Sequence[Statement] = ()) -> Sta
     at = [line(host.file, check.line)]
     names = [*_names(host), *_read(check)]
     where = (", where ", condition(both(check.under), names)) if check.under else ()
+    where = (*where, ", under ", code(f"#if {check.compiled}")) if check.compiled else where
     said = (", else ", message(check.message)) if check.message else ()
     if check.words:
         return statement("Requires that ", condition(check.words, names), *where, *said, ".", at=at, below=below)
