@@ -140,6 +140,7 @@ def test_checks_and_copies_of_a_host_function(ask: Ask) -> None:
         "under": [],
         "via": None,
         "past": [],
+        "compiled": None,
     }
     assert [(c["tensor"], c["line"]) for c in host["contiguous_calls"]] == [("sums", 97)]
     assert [(s["value"], s["line"]) for s in host["streams"]] == [("at::cuda::getCurrentCUDAStream()", 103)]
