@@ -181,6 +181,17 @@ def is_fixed(routine: Routine, name: str) -> bool:
     return any(d.name == name and "constexpr" in d.type for one in routine.walk() for d in one.declares)
 
 
+#: What a scalar takes, in bytes.
+_SIZEOF = re.compile(r"\bsizeof\s*\(\s*([\w:]+)\s*\)")
+_BYTES = {
+    **dict.fromkeys(("char", "bool", "int8_t", "uint8_t", "__nv_fp8_e4m3", "__nv_fp8_e5m2"), "1"),
+    **dict.fromkeys(("short", "half", "__half", "__nv_bfloat16", "Half", "BFloat16", "int16_t", "uint16_t"), "2"),
+    **dict.fromkeys(("int", "unsigned", "float", "int32_t", "uint32_t", "half2", "__half2"), "4"),
+    **dict.fromkeys(("double", "int64_t", "uint64_t", "size_t", "float2", "int2"), "8"),
+    **dict.fromkeys(("float4", "int4", "uint4"), "16"),
+}
+
+
 def number_of(text: str, known: Mapping[str, str] | None = None) -> int | None:
     """The value of a constant expression of whole numbers; None for anything else."""
     plain = re.sub(r"(?<=\d)[uUlL]+\b|'", "", text.strip().removeprefix("=").strip())
@@ -188,6 +199,7 @@ def number_of(text: str, known: Mapping[str, str] | None = None) -> int | None:
         if known is None or len(plain) > _LONGEST or not any(one in known for one in _NAME.findall(plain)):
             break
         plain = _NAME.sub(lambda found: _opened(found.group(), known), plain)
+    plain = _SIZEOF.sub(lambda found: _BYTES.get(found[1].rsplit("::", 1)[-1], found.group()), plain)
     return _whole(parse_expression(plain)) if len(plain) <= _LONGEST else None
 
 

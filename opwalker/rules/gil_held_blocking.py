@@ -82,6 +82,7 @@ _WAITS = re.compile(
 _OBJECT = re.compile(r"(?i)thread|cond|cv|future|barrier|semaphore|latch|stream|event|work|request")
 _HOST_WAITS = re.compile(r"(?:cuda|hip)(?:Stream|Device|Event)Synchronize")
 _CALLED = re.compile(r"([A-Za-z_][\w:]*)\s*\(")
+_FUTURE = re.compile(r"\bstd::(?:shared_)?future\b")
 _TYPE = re.compile(r"\b(?:j?thread|condition_variable(?:_any)?|(?:shared_)?future|barrier|latch|\w*semaphore)\b")
 _PLAIN = ("cuda", "hip", "std::this_thread", "recv", "usleep")
 _DEVICE = re.compile(r"(?i)stream|event")
@@ -189,6 +190,8 @@ def _in_block(
                 # Of plain functions, only those whose name can mean nothing else.
                 if call.receiver is not None or call.name.startswith(_PLAIN):
                     return (Related(routine.file, call.line, f"waits here by {call.name}"),)
+            if call.simple == "get" and not call.arguments and _FUTURE.search(_type_of(tree, routine, call.receiver)):
+                return (Related(routine.file, call.line, f"waits here by {call.receiver}.get"),)
             for target in tree.targets(routine, call):
                 way = _blocks(tree, target, _handed(target, call, given), depth + 1, seen)
                 if way is not None:
@@ -205,14 +208,17 @@ def _in_block(
 
 def _waits(tree: CheckedTree, routine: Routine, receiver: str) -> bool:
     """Whether an object is one that is waited for, by its name or by its type."""
-    if _OBJECT.search(receiver):
-        return True
-    name = receiver.removeprefix("this->").strip()
+    return bool(_OBJECT.search(receiver) or _TYPE.search(_type_of(tree, routine, receiver)))
+
+
+def _type_of(tree: CheckedTree, routine: Routine, receiver: str | None) -> str:
+    """The type of an object that is named: a local, a parameter, a member of the class; empty for others."""
+    name = (receiver or "").removeprefix("this->").strip()
     kinds = [d.type for one in routine.walk() for d in one.declares if d.name == name]
     kinds += [one.type for one in routine.parameters if one.name == name]
     owners = tree.classes(routine.scope[-1]) if routine.classes else ()
     kinds += [kind for file, owner in owners for field, kind, _ in tree.fields(file, owner) if field == name]
-    return any(_TYPE.search(kind) for kind in kinds)
+    return next(iter(kinds), "")
 
 
 def _spins(one: Statement) -> bool:

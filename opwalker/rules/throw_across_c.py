@@ -90,6 +90,8 @@ _CHECKS = re.compile(r"(?:STD_|C10_|AT_|TORCH_|TVM_FFI_)\w*(?:CHECK|ASSERT|THROW
 #: Of the standard library: what turns a text into a number.
 _STANDARD = re.compile(r"std::sto(?:i|l|ul|ll|ull|f|d|ld)\Z")
 _EXCEPTION = re.compile(r"\bstd::exception\b")
+#: The class of an object that is thrown.
+_THROWN = re.compile(r"([A-Za-z_][\w:]*)(?:<[^()]*>)?\s*[({]")
 _PROMISES = re.compile(r"\)\s*(?:const\b|&{1,2}|\s)*noexcept\b(?!\s*\(\s*false\b)")
 _DEEPEST = 6
 
@@ -111,32 +113,45 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 
 def _first(
     tree: CheckedTree, routine: Routine, statements: Sequence[Statement],
-    known: dict[tuple[str, int], tuple[Related, ...] | None], depth: int,
+    known: dict[tuple[str, int], tuple[Related, ...] | None], depth: int, handlers: tuple[Statement, ...] = (),
 ) -> tuple[int, tuple[Related, ...]] | None:  # fmt: skip
-    """The first line of a routine from which an exception can leave it, and the steps to the throw."""
+    """The first line of a routine from which an exception can leave it, and the steps to the throw; ``handlers`` are
+    those around the statements."""
+    caught = any(map(_catches_all, handlers))
     for one in statements:
-        if one.kind == "try" and any(_catches_all(held) for held in one.orelse):
-            found = None
+        if one.kind == "try":
+            found = _first(tree, routine, one.body, known, depth, (*one.orelse, *handlers))
             for held in one.orelse:
-                found = found or _first(tree, routine, held.body, known, depth)
+                found = found or _first(tree, routine, held.body, known, depth, handlers)
             if found:
                 return found
             continue
         if one.kind == "throw":
+            if any(_takes(held, one.text) for held in handlers):
+                continue
             return one.line, (Related(routine.file, one.line, "thrown here"),)
-        for call in one.calls:
+        for call in () if caught else one.calls:
             way = _thrown_by(tree, routine, call, known, depth)
             if way is not None:
                 return call.line, way
-        for declared in one.declares:
+        for declared in () if caught else one.declares:
             way = _made(tree, routine, declared.type, declared.value, known, depth)
             if way is not None:
                 return declared.line, (Related(routine.file, declared.line, f"{declared.name} is made here"), *way)
         for part in (one.head, one.body, one.orelse):
-            found = _first(tree, routine, part, known, depth)
+            found = _first(tree, routine, part, known, depth, handlers)
             if found:
                 return found
     return None
+
+
+def _takes(held: Statement, thrown: str) -> bool:
+    """Whether a handler takes what a ``throw`` throws: a value that is no object derives from nothing."""
+    found = _THROWN.match(thrown.strip().removeprefix("throw").strip())
+    if found is None:
+        return held.kind == "catch" and held.text.strip() in ("...", "")
+    named = re.search(rf"(?<![\w:]){re.escape(found[1])}\b", held.text)
+    return _catches_all(held) or (held.kind == "catch" and named is not None)
 
 
 def _catches_all(held: Statement) -> bool:
