@@ -39,8 +39,9 @@ _CHECK = Regex(r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
 _LAID_OUT = Regex(r"(?i)stride|contig")
 _COMPARING = Regex(
     r"\w+(?:\.value\(\))?(?:\.|->)(?:strides?\([^()]*\)\s*[!=]=|is_contiguous\w*\()"
-    r"|[!=]=\s*\w+(?:\.value\(\))?(?:\.|->)strides?\("
+    r"|[!=]=\s*\w+(?:\.value\(\))?(?:\.|->)strides?\([^()]*\)"
 )
+_ONE_STRIDE = Regex(r"\b(\w+)(?:\.value\(\))?(?:\.|->)stride\(\s*(\d+)\s*\)")
 _EXTENTS = ("gridDim", "blockDim")
 #: A number that is passed is shown up to so many characters.
 
@@ -320,7 +321,8 @@ class LaunchJoin:
             yield [(axis, part, found) for axis, part in zip("xyz", parts or (), strict=False)]
 
     def _compared(self, site: LaunchSite, terms: HostTerms, tensors: Collection[str]) -> frozenset[str]:
-        """Those of the tensors whose strides a function on the way may check: of the others it is said that none is."""
+        """The strides that a function on the way may check, ``x.stride(0)``, and the tensors of which it may check any:
+        of the others it is said that none is."""
         host = self._way.host
         bodies = [host.body, *(v.body for n in range(1, len(site.steps) + 1) if (v := self._way.at(site.steps[:n])))]
         texts = [text for body in bodies for text in _COMPARING.findall(body.expanded.text)]
@@ -334,9 +336,12 @@ class LaunchJoin:
             for part in walk(host.of_span(call_fact.arguments[0], found)):
                 made = terms.number(part, found) if part.kind in ("name", "call") else None
                 atoms = made.all_atoms() if made is not None else ()
-                named |= {terms.strides[atom][0] for atom in atoms if atom in terms.strides}
-        named |= {word for text in texts for word in re.findall(r"\w+", text)}
-        return frozenset(tensors) & named
+                named |= {atom.name for atom in atoms if atom in terms.strides}
+        for text in texts:
+            named |= {f"{tensor}.stride({number})" for tensor, number in _ONE_STRIDE.findall(text)}
+            rest = _ONE_STRIDE.sub("", text)
+            named |= set(re.findall(r"\w+", rest)) if _LAID_OUT.search(rest) else set()
+        return frozenset(name for name in named if name.partition(".")[0] in tensors)
 
     def _equal(self, terms: HostTerms) -> Iterator[tuple[Atom, Atom, str]]:
         """Strides of which the host function checks that they are equal."""

@@ -243,8 +243,9 @@ class LayoutReader:
             return LayoutFact(computed=shown(offset), verdict="not_decided", reason=reason, **common)
         requires = requirements(documented.tensor, names, best) if best.parts else ()
         lent = self._lent(strides, documented.tensor) if best.parts else ()
+        tensor = documented.tensor
         lent += tuple(
-            f"{documented.tensor}.stride({part.first}) == {shown(part.stride)}{self._unchecked(documented.tensor)}"
+            f"{tensor}.stride({part.first}) == {shown(part.stride)}{self._unchecked(tensor, part.first)}"
             for part in best.parts
             if part.passed and part.stride.atom is None
         )
@@ -332,12 +333,12 @@ class LayoutReader:
             if self._of(atom) != tensor:
                 own = f"{tensor}.stride({number})"
                 checked = [text for a, b, text in self._passed.equal if a == atom and b.name == own]
-                out.append(checked[0] if checked else f"{own} == {atom.name}{self._unchecked(tensor)}")
+                out.append(checked[0] if checked else f"{own} == {atom.name}{self._unchecked(tensor, number)}")
         return tuple(out)
 
-    def _unchecked(self, tensor: str) -> str:
-        """That the host function does not check it, where it compares no stride of the tensor with anything."""
-        return "" if tensor in self._passed.compared else _UNCHECKED
+    def _unchecked(self, tensor: str, number: int) -> str:
+        """That the host function does not check a stride, where it compares it with nothing."""
+        return "" if {tensor, f"{tensor}.stride({number})"} & self._passed.compared else _UNCHECKED
 
     def _of(self, atom: Atom) -> str:
         """The tensor that a stride is of."""

@@ -48,7 +48,7 @@ class Passed(Struct, frozen=True):
     conditions: dict[Atom, str] = field(default_factory=dict)
     #: Parameters that every launch gives the same number, or the elements of the same tensor (``&`` before its name).
     always: dict[str, str] = field(default_factory=dict)
-    #: Tensors of which the host function asks for contiguity or compares a stride, wherever it does.
+    #: Strides that the host function compares, and tensors of which it asks for contiguity or compares any stride.
     compared: frozenset[str] = frozenset()
 
 

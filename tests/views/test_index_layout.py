@@ -350,6 +350,17 @@ def test_of_a_tensor_whose_strides_are_asked_for_nothing_is_said_to_be_unchecked
     assert all("does not check" in text for text in given["out"]) and given["out"]
 
 
+def test_a_check_of_one_stride_is_none_of_another() -> None:
+    asked = "TORCH_CHECK(in.stride(0) == out.stride(0));"
+    text = ROWS.replace("  flip_kernel<float><<<", f"  {asked}\n  flip_kernel<float><<<")
+    (kernel,) = implementation(text, "mini::flip").kernels
+    given = {fact.parameter: fact.given for fact in kernel.layouts}
+    assert given["out"] == (
+        "out.stride(1) == in.stride(1) (the host function does not check it)",
+        "out.stride(0) == heads * in.stride(1)",
+    )
+
+
 def test_the_stride_of_another_dimension_is_not_the_documented_layout() -> None:
     assert of_launch("out.stride(1)")["out"].verdict == "not_decided"
 
