@@ -119,16 +119,17 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if not routine.on_device:
             continue
         for one in routine.walk():
-            if one.kind in ("for", "while"):
-                yield from _loop(tree, routine, one)
+            if one.kind in ("for", "while", "if"):
+                yield from _bounded(tree, routine, one)
 
 
-def _loop(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Draft]:
+def _bounded(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Draft]:
     bound = re.fullmatch(r"(\w+)\s*<\s*(\w+)", one.text.strip())
     if bound is None:
         return
     name, limit = bound[1], bound[2]
-    step = re.fullmatch(rf"{name}\s*\+=\s*(.+)", _step(one, name))
+    made = _made(routine, name) if one.kind == "if" else _step(one, name)
+    step = re.fullmatch(rf"{name}\s*\+?=\s*(.+)", made, re.DOTALL)
     if step is None:
         return
     count = _multiple(step[1])
@@ -150,10 +151,17 @@ def _loop(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Draft
                     routine.file,
                     part.line,
                     f"{count} elements from {name} on are accessed, and `{name} < {limit}` bounds the first alone",
-                    (Related(routine.file, one.line, f"the loop goes by {step[1].strip()}"),),
+                    (Related(routine.file, one.line, f"{name} goes by {step[1].strip()}"),),
                     name,
                 )
                 return
+
+
+def _made(routine: Routine, name: str) -> str:
+    """How a local is made, where it is made once and not moved."""
+    values = [d.value for one in routine.walk() for d in one.declares if d.name == name and d.value]
+    moved = any(a.target == name for one in routine.walk() for a in one.assigns)
+    return f"{name} = {values[0].strip().removeprefix('=').strip()}" if len(values) == 1 and not moved else ""
 
 
 def _step(one: Statement, name: str) -> str:
@@ -181,9 +189,9 @@ def _takes(text: str, name: str, count: int) -> bool:
     """Whether an expression accesses elements beyond the one that the index names."""
     if re.search(rf"\[\s*{name}\s*\+\s*(\d+)\s*\]", text):
         return any(0 < int(one) < count for one in re.findall(rf"\[\s*{name}\s*\+\s*(\d+)\s*\]", text))
-    return bool(
-        re.search(rf"reinterpret_cast<[^>]*\*\s*>\s*\(\s*&?\s*\w+\s*(?:\+\s*{name}|\[\s*{name}\s*\])", text)
-    ) and bool(_WIDE.search(text))
+    cast = r"(?:reinterpret_cast<[^>]*\*\s*>|\(\s*(?:const\s+)?\w+\s*\*\s*\))"
+    wide = rf"{cast}\s*\(*\s*&?\s*\w+\s*(?:\+\s*{name}\b|\[\s*{name}\s*\]|\)*\s*\[\s*{name}\s*/\s*\d+\s*\])"
+    return bool(re.search(wide, text)) and bool(_WIDE.search(text))
 
 
 def _divides(routine: Routine, limit: str, line: int) -> bool:
