@@ -276,11 +276,21 @@ class KernelFinder:
         simple = strip_arguments(name).split("::")[-1]
         if simple not in self._index.names_of_kind("variable"):
             return
+        entries = self._index.entries(simple, ("variable",), lambda facts: facts.variables)
+        if not any(variable.value for _, variable in entries):
+            return
+        looked: set[tuple[str | None, Context, str]] = set()
         for environment in self._instances.environments(body, frame, offset):
+            doubt = environment.doubt or frame.doubt
+            # Without a qualifier, what is bound has no say in what is meant: of thousands of ways one is looked at.
+            way = environment.around, environment.context, doubt
+            if "::" not in name and way in looked:
+                continue
+            looked.add(way)
             for value, scope in environment.tables(name):
                 apart = scope.context.root != frame.root
                 context = scope.context if apart else frame.context(body)
-                self._held(value, scope, context, environment.doubt or frame.doubt, frame, out, seen, depth)
+                self._held(value, scope, context, doubt, frame, out, seen, depth)
 
     def _held(
         self,
