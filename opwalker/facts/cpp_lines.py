@@ -67,15 +67,19 @@ class _Reader:
         self._start = 0
 
     def head(self) -> Iterator[int]:
-        """Those that count of the directives that the file begins with: all but what is silent before each."""
-        at = 0
-        while at < self._end:
+        """Those that count of the directives that the file begins with, and of comments over lines before them: all but
+        what is silent before each."""
+        comments: list[int] = []
+        for at in range(self._end):
             if self._directive(at):
+                yield from comments
                 yield at
+                comments.clear()
                 self._start = at + 1
+            elif self._comment(at, bool(comments) and comments[-1] == at - 1):
+                comments.append(at)
             elif not self._silent(at):
                 break
-            at += 1
 
     def body(self) -> Iterator[int]:
         """Those that count of what follows: of blank lines the first, and none between lines of code."""
@@ -97,6 +101,13 @@ class _Reader:
             return False
         line = self.lines[at].strip()
         return not line or line.startswith("//")
+
+    def _comment(self, at: int, within: bool) -> bool:
+        """Whether a line holds a comment in ``/* */``, or part of one, and nothing else; ``within`` says that the line
+        before does."""
+        line = self.lines[at].strip()
+        begins = line.startswith("/*") if at not in self._held else within
+        return begins and ("*/" not in line or line.find("*/") == len(line) - 2)
 
     def _directive(self, at: int) -> bool:
         return at not in self._held and at + 1 not in self._held and self.lines[at].lstrip().startswith("#")

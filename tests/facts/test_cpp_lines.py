@@ -31,6 +31,18 @@ SILENT = [
     ("remarks behind the code", BEFORE + "\n// end\n"),
 ]
 
+LICENSED = f"/* Mine.\n   // Yours.\n\n * #pragma twice */\n\n/* Once. */\n{BEFORE}"
+
+LICENCES = [
+    ("a remark in front", "// edit\n" + LICENSED, True),
+    ("a remark behind", LICENSED.replace("Once. */\n", "Once. */\n// edit\n"), True),
+    ("a remark before the last", LICENSED.replace("/* Once", "// edit\n/* Once"), True),
+    ("a blank line within", LICENSED.replace("Mine.\n", "Mine.\n\n"), False),
+    ("a remark within", LICENSED.replace("Mine.\n", "Mine.\n// edit\n"), False),
+    ("another text", LICENSED.replace("Mine", "Ours"), False),
+    ("code behind it", LICENSED.replace("Once. */", "Once. */ int x;"), False),
+]
+
 SAYING = [
     ("a comment above a function", BEFORE.replace("int f(", "// y: [n]\nint f(")),
     ("another word in a comment", BEFORE.replace("[n, d]", "[n, e]")),
@@ -60,6 +72,16 @@ def test_lines_that_say_nothing(what: str, after: str) -> None:
     assert len(counting) == old.counted
     for line in counting:
         assert moved[new.line(old.number(line)) - 1] == lines[line - 1]
+
+
+@pytest.mark.parametrize(("what", "after", "same"), LICENCES, ids=[what for what, *_ in LICENCES])
+def test_comments_over_lines_that_a_file_begins_with(what: str, after: str, same: bool) -> None:
+    assert (read_lines(after).digest == read_lines(LICENSED).digest) is same
+
+
+def test_remarks_above_what_describes_the_first_function_count() -> None:
+    text = "#pragma once\n/* x: [n]\n*/\nint f(int x);\n"
+    assert read_lines(text.replace("/*", "// y: [m]\n/*")).digest != read_lines(text).digest
 
 
 @pytest.mark.parametrize(("what", "after"), SAYING, ids=[what for what, _ in SAYING])
