@@ -18,7 +18,9 @@ from opwalker.notation.regex import Regex
 Move = Callable[[int], int | None]
 
 #: The fields of answers that hold lines: of the file that their record names, or the nearest record around it does.
-LINES = frozenset("line end_line layout_line made_line call_line released_at caught".split())
+LINES = frozenset("line end_line layout_line made_line call_line released_at caught also_at".split())
+#: The fields that hold other numbers. A number in a field that is in neither of the two may be anything.
+NUMBERS = frozenset("alignment bytes depth dimension followed of rank ranks".split())
 #: The field that names a file.
 FILE = "file"
 #: Lines in words: of a file that stands before them (``csrc/a.cu:12``), of the same one (``(:12)``), of the host
@@ -54,7 +56,7 @@ class _Moving:
             return self._record(value, move)
         if isinstance(value, tuple):
             return tuple([self.value(one, move) for one in value]) if value else value
-        if value is None or isinstance(value, int):
+        if value is None or isinstance(value, bool):
             return value
         raise _Unknown
 
@@ -67,7 +69,12 @@ class _Moving:
         if host is not None:
             self._host = self._moves.get(host.file)
         held = [(name, getattr(value, name)) for name in names]
-        return type(value)(**{n: _line(one, move) if n in LINES else self.value(one, move) for n, one in held})
+        return type(value)(**{name: self._field(name, one, move) for name, one in held})
+
+    def _field(self, name: str, value: Any, move: Move | None) -> Any:
+        if name in LINES:
+            return _line(value, move)
+        return value if name in NUMBERS and not isinstance(value, str) else self.value(value, move)
 
     def _said(self, found: re.Match[str], move: Move | None) -> str:
         before, line = found.groups()

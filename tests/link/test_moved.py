@@ -13,17 +13,13 @@ import pytest
 
 from opwalker.asking import Options, Session
 from opwalker.facts.cpp_lines import read_lines
-from opwalker.link.moved import LINES, moved
+from opwalker.link.moved import LINES, NUMBERS, moved
 from opwalker.model.kernel import TextFact
 from opwalker.model.walk import Gap, Host, Op, PathStep, PatternRef, Span, Terminal
 from opwalker.views.joined import NativeSide
 from opwalker.views.walk import WalkView
 
 KITS = Path(__file__).resolve().parents[2] / "fixtures" / "libraries"
-
-#: Numbers that are no lines.
-OTHERS = frozenset("alignment bytes depth dimension followed rank ranks".split())
-
 
 def records(kind: type) -> Iterator[type]:
     """The records that an answer may hold."""
@@ -61,7 +57,7 @@ def test_every_number_is_a_line_or_known_to_be_none(kind: type) -> None:
     assert kind in found
     for record in found:
         for field in msgspec.inspect.type_info(record).fields:
-            known = (field.name in LINES) != (field.name in OTHERS)
+            known = (field.name in LINES) != (field.name in NUMBERS)
             assert known or not holds_numbers(field.type), (record, field.name)
 
 
