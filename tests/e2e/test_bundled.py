@@ -187,7 +187,7 @@ def test_text_of_a_walk_reads_from_python_to_the_kernel(ask: Ask) -> None:
     steps = [
         "pagekit/attention/backend.py:16",
         "pagekit/attention/pages.py:20",
-        "pagekit/_custom_ops.py:36",
+        "pagekit/_custom_ops.py:33",
         "csrc/stable/bindings.cpp:43",
         "Tensor! pages",
         "csrc/stable/bindings.cpp:52",

@@ -70,7 +70,9 @@ def _entry_point(walk: Walk) -> tuple[Section, ...]:
 def _caller(ref: PythonRef) -> Row:
     function = (ref.function, "name") if ref.function else ("at module level", "quiet")
     callee: Spans = (("calls ", "quiet"), (ref.callee, "name" if ref.depth == 0 else "")) if ref.callee else ()
-    return Row(((place(ref.file, ref.call_line or ref.line),), (function,), callee))
+    if callee and ref.call_line not in (None, ref.line):
+        callee = (*callee, (f"  :{ref.call_line}", "place"))
+    return Row(((place(ref.file, ref.line),), (function,), callee))
 
 
 def _definition(op: Op, reading: Reading) -> tuple[Section, ...]:
