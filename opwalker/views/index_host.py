@@ -62,10 +62,12 @@ def _of_source(name: str, source: ShapeSource) -> Documented:
 
 
 class HostTerms:
-    """Host expressions as polynomials. ``shapes`` are documented shapes by the tensor's name at the host."""
+    """Host expressions as polynomials. ``shapes`` are documented shapes by the tensor's name at the host. ``by_name``:
+    of what they document only names stand for sizes: a size that need not be even is not ``2 * d``."""
 
-    def __init__(self, shapes: dict[str, Documented]) -> None:
+    def __init__(self, shapes: dict[str, Documented], by_name: bool = False) -> None:
         self.shapes = shapes
+        self._by_name = by_name
         self.names = {
             word
             for one in shapes.values()
@@ -140,6 +142,8 @@ class HostTerms:
         if "..." in dims and (number >= 0 or -number >= len(dims) - dims.index("...")):
             return own
         if not -len(dims) <= number < len(dims) or dims[number] == "*":
+            return own
+        if self._by_name and not dims[number].isidentifier():
             return own
         return self.dim(dims[number])[1] or own
 
@@ -231,8 +235,9 @@ class LaunchJoin:
         best = max(found, key=lambda p: (-len(p.absent), len(p.tensors)))
         same = {name for name, value in best.extents.items() if all(p.extents.get(name) == value for p in found)}
         common = {name: value for name, value in best.extents.items() if name in same}
+        counts = {name: value for name, value in best.counts.items() if name in same}
         always = {name: text for name, text in best.always.items() if all(p.always.get(name) == text for p in found)}
-        return replace(best, extents=common, always=always)
+        return replace(best, extents=common, counts=counts, always=always)
 
     def passed(self, site: LaunchSite, kernel: Function) -> Passed:
         """What one launch passes."""
@@ -274,13 +279,16 @@ class LaunchJoin:
             if text is not None and parameter.name not in always:
                 always[parameter.name] = text
         extents: dict[str, Poly] = {}
+        counts: dict[str, Poly] = {}
+        exact = HostTerms(terms.shapes, by_name=True)
         for which, components in zip(_EXTENTS, self._components(values, site), strict=False):
             for axis, expr, found in components:
-                number = terms.number(expr, found)
-                if number is not None:
-                    extents[f"{which}.{axis}"] = number
+                for known, kept in ((terms, extents), (exact, counts)):
+                    number = known.number(expr, found)
+                    if number is not None:
+                        kept[f"{which}.{axis}"] = number
             for axis in "xyz"[len(components) :] if components else "":
-                extents[f"{which}.{axis}"] = poly(1)
+                extents[f"{which}.{axis}"] = counts[f"{which}.{axis}"] = poly(1)
         equal = tuple(self._equal(terms))
         shapes = {name: [[terms.dim(d) for d in dims] for dims in one.alternatives] for name, one in tensors.items()}
         return Passed(
@@ -295,6 +303,7 @@ class LaunchJoin:
             dict(terms.conditions),
             always,
             self._compared(site, terms, {one.tensor for one in tensors.values()}),
+            counts,
         )
 
     def _shapes(self, site: LaunchSite) -> Iterator[tuple[str, Documented]]:

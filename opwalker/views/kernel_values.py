@@ -50,6 +50,8 @@ class Passed(Struct, frozen=True):
     always: dict[str, str] = field(default_factory=dict)
     #: Strides that the host function compares, and tensors of which it asks for contiguity or compares any stride.
     compared: frozenset[str] = frozenset()
+    #: The extents as they are told: sizes under the names that comments have for them, or as they are read.
+    counts: dict[str, Poly] = field(default_factory=dict)
 
 
 class KernelValues:

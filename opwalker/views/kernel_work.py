@@ -211,7 +211,7 @@ class WorkReader:
             yield WorkFact("thread", f"nothing more is done where {condition}{made}", line, None, condition)
 
     def _extent(self, name: str) -> str | None:
-        found = self._values.passed.extents.get(name)
+        found = self._values.passed.counts.get(name)
         return bare(shown(found)) if found is not None else None
 
 

@@ -68,5 +68,5 @@ def requirements(tensor: str, names: tuple[str, ...], made: Comparison) -> tuple
         return (f"{tensor} is contiguous",) if len(names) > 1 else ()
     dense = [name for number, name in enumerate(names) if number not in passed]
     if dense and dense == list(names[len(names) - len(dense) :]):
-        return (f"{tensor} is contiguous from {dense[0]} on",)
+        return (f"{tensor} is contiguous from dimension {dense[0]} on",)
     return (f"{tensor} is contiguous in {', '.join(dense)}",) if dense else ()

@@ -281,7 +281,7 @@ def test_host_shapes_and_strides_reach_the_kernel() -> None:
         ("rows", "blockIdx.x", "in.stride(0)", True),
         ("width", "i", "1", False),
     ]
-    assert facts["in"].requires == ("in is contiguous from width on",)
+    assert facts["in"].requires == ("in is contiguous from dimension width on",)
 
 
 def test_a_size_passed_as_stride_is_the_dense_layout() -> None:
@@ -326,7 +326,7 @@ def test_rows_that_lie_as_far_apart_as_the_passed_stride_reaches() -> None:
     assert {fact.verdict for fact in facts.values()} == {"equal_with_strides"}
     assert coordinates(facts["in"]) == {"rows": "blockIdx.x", "heads": "blockIdx.y", "64": "i"}
     assert facts["in"].given == ("in.stride(0) == heads * in.stride(1) (the host function does not check it)",)
-    assert facts["in"].requires == ("in is contiguous from 64 on",)
+    assert facts["in"].requires == ("in is contiguous from dimension 64 on",)
     assert facts["out"].given == (
         "out.stride(1) == in.stride(1) (the host function does not check it)",
         "out.stride(0) == heads * in.stride(1) (the host function does not check it)",

@@ -500,3 +500,16 @@ def test_of_many_definitions_the_number_is_told() -> None:
     (call,) = walk.implementations[-1].kernels[0].calls
     assert (call.name, call.overloaded, call.of) == ("put", True, 9)
     assert "Calls `put`, one of its 9 definitions." in section(note_of(walk, "cuda"), "kernel-1")
+
+
+def test_a_count_of_blocks_does_not_take_a_size_for_what_its_comment_makes_of_it() -> None:
+    text = """__global__ void gate_kernel(float* x, int d) { int row = blockIdx.x; x[row * d + threadIdx.x] = 0; }
+void gate(torch::Tensor& x) {  // [..., 2 * d]
+  int d = x.size(-1) / 2;
+  int rows = x.numel() / x.size(-1);
+  gate_kernel<<<rows, 32>>>(x.data_ptr<float>(), d);
+}
+TORCH_LIBRARY(ns, m) { m.impl("gate", torch::kCUDA, &gate); }
+"""
+    (work, *_) = walk_of(text, "ns::gate").implementations[0].kernels[0].work
+    assert work.says == "one block for each row (blockIdx.x, x.numel() / x.size(-1) in all)"

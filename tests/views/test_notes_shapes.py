@@ -35,7 +35,7 @@ def said_of(shape: str, *dimensions: int) -> list[str]:
         ("[rows, heads, width]", (1,), False),
         ("[rows, heads, width]", (-2,), False),
         ("[rows, width]", (-2,), True),
-        ("[..., width]", (-2,), True),
+        ("[..., width]", (-2,), False),  # of more dimensions a slice along one of them has no one stride
         ("[..., width]", (-3,), False),
         ("[..., width]", (-1,), False),
     ],
@@ -43,6 +43,8 @@ def said_of(shape: str, *dimensions: int) -> list[str]:
 def test_a_slice_needs_no_copy_only_where_no_outer_stride_is_left_out(shape, dimensions, any_slice) -> None:
     (strided,) = [one for one in said_of(shape, *dimensions) if "may be strided" in one]
     assert ("needs no copy" in strided) is any_slice, strided
+    as_one = ", as in a slice of a wider matrix; dimensions before them must lie as one." in strided
+    assert as_one is (shape.startswith("[...") and dimensions == (-2,)), strided
 
 
 def test_sizes_counted_from_both_ends_say_nothing_of_what_lies_between() -> None:

@@ -59,8 +59,8 @@ def test_a_walk_names_it_and_a_note_claims_no_more_than_it_keeps() -> None:
     # What layouts and types it takes is its own: it may ask for a contiguous tensor where a library takes strides.
     (said,) = section(note_of(found, "cuda"), "confirmed")
     assert said == (
-        "The reference kernel `rms_norm` computes the same for the layouts and types that it takes: "
-        "`opwalker verify rms_norm` builds and runs it."
+        "opwalker's own kernel for such an op is `rms_norm`: `opwalker verify rms_norm` builds and runs it, "
+        "and with `--library` a library's op under the same contract."
     )
 
 

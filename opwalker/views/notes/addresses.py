@@ -35,7 +35,8 @@ def address_statements(facts: Iterable[LayoutFact]) -> Iterator[Statement]:
         # What every access takes is asked of the tensor; else each access says what it takes itself.
         common = [text for text in found[0].requires if all(text in fact.requires for fact in found)]
         below = [_access(fact, common) for fact in found]
-        below += [statement("Requires that ", marked(text, _names(parameter, documented)), ".") for text in common]
+        names = _names(parameter, documented)
+        below += [statement("Takes it for granted that ", marked(text, names), ".") for text in common]
         why = (": ", marked(reason, [parameter])) if reason else ()
         at = [fact.documented_at for fact in found[:1]]
         shape = (code(documented), *why, ".") if documented else ()
@@ -85,7 +86,7 @@ def _access(fact: LayoutFact, common: Sequence[str]) -> Statement:
     below += [statement("Given that ", _given(text, fact), ".") for text in dict.fromkeys(fact.given)]
     own = [text for text in fact.requires if text not in common]
     names = _names(fact.parameter, fact.documented)
-    below += [statement("This access requires that ", marked(text, names), ".") for text in own]
+    below += [statement("This access takes it for granted that ", marked(text, names), ".") for text in own]
     return statement(
         f"{how[0].upper()}{how[1:]}", *inside, *where, *computed, *width, ".",
         at=[line(fact.file, number) for number in (fact.line, *fact.also_at)], below=below,

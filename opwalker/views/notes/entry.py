@@ -37,13 +37,14 @@ def entry_section(walk: Walk) -> NoteSection:
         outer = [ref for ref in callers if ref.depth]
         direct = [ref for ref in callers if not ref.depth]
         if outer:
-            blocks.append(Table(_HEAD, tuple(_caller(ref) for ref in outer), f"{len(outer)} calls further out"))
+            fold = f"{len(outer)} calls further out that were found"
+            blocks.append(Table(_HEAD, tuple(_caller(ref) for ref in outer), fold))
         fold = f"{len(direct)} calls of the op itself" if len(direct) > _CALLERS else ""
         blocks.append(Table(_HEAD, tuple(_caller(ref) for ref in direct), fold))
         lead: Text = say("What calls the op itself; who calls that is folded above it.")
     elif callers:
         blocks.append(Table(_HEAD, tuple(_caller(ref) for ref in callers)))
-        lead = say("The outermost callers stand first, the call of the op itself last.")
+        lead = say("Callers up to two calls away: the furthest stand first, the call of the op itself last.")
     else:
         lead = say("No call from Python was found in this source.")
     return NoteSection("entry", "Entry point", tuple(blocks), lead)

@@ -103,8 +103,9 @@ def _confirmed(walk: Walk, confirmed: Sequence[Confirmation]) -> NoteSection | N
     if walk.reference_kernel:
         said.append(
             statement(
-                "The reference kernel ", code(walk.reference_kernel), " computes the same for the layouts and types ",
-                "that it takes: ", code(f"opwalker verify {walk.reference_kernel}"), " builds and runs it.",
+                "opwalker's own kernel for such an op is ", code(walk.reference_kernel), ": ",
+                code(f"opwalker verify {walk.reference_kernel}"), " builds and runs it, and with ", code("--library"),
+                " a library's op under the same contract.",
             )
         )  # fmt: skip
     for one in confirmed:

@@ -195,6 +195,8 @@ def _layout(host: Host, fact: ParameterFact) -> Iterator[Statement]:
     """What is asked of the strides, a statement each."""
     for number, part in enumerate(fact.layout.split("; ") if fact.layout and fact.layout != _FREE else ()):
         apart = ", so rows may lie apart: a slice of a wider tensor, as of a fused QKV, needs no copy"
+        if "..." in (fact.shape or ()):
+            apart = ", so rows may lie apart, as in a slice of a wider matrix; dimensions before them must lie as one"
         more = apart if part.startswith(_STRIDED) and _all_told(part, fact) else ""
         at = [line(host.file, fact.layout_line)] if fact.layout_line and not number else []
         at += [line(host.file, one.line) for one in host.strides if one.name and one.name in part]
