@@ -178,7 +178,7 @@ def test_sections_stand_in_reading_order(note: Note) -> None:
              "Shared memory: `float most`, 4 bytes.",
              "1 barrier, told under Synchronisation points.",
              "`rows` is addressed as its documented shape, with strides that the host passes: `[tokens, width]`.",
-             "  Takes it for granted that `rows` is contiguous from dimension `width` on.",
+             "  This holds where `rows` is contiguous from dimension `width` on.",
              "`pages` is addressed as its documented shape `[pages, width/x, page, x]`.",
              "    Given that `width % x == 0`."],
         ),
@@ -517,9 +517,9 @@ def test_a_dispatch_leads_only_to_the_launches_in_it(paged: Note) -> None:
 
 def test_what_one_access_requires_is_not_asked_of_the_others(paged: Note) -> None:
     said = [text for one in paged.sections if one.id.startswith("kernel-") for text in section(paged, one.id)]
-    assert [text for text in said if "for granted" in text] == [
-        "    This access takes it for granted that `out` is contiguous from dimension `heads` on.",
-        "    This access takes it for granted that `out` is contiguous from dimension `width` on.",
+    assert [text for text in said if "holds where" in text] == [
+        "    For this access it holds where `out` is contiguous from dimension `heads` on.",
+        "    For this access it holds where `out` is contiguous from dimension `width` on.",
     ]
 
 

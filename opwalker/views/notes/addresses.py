@@ -36,7 +36,7 @@ def address_statements(facts: Iterable[LayoutFact]) -> Iterator[Statement]:
         common = [text for text in found[0].requires if all(text in fact.requires for fact in found)]
         below = [_access(fact, common) for fact in found]
         names = _names(parameter, documented)
-        below += [statement("Takes it for granted that ", marked(text, names), ".") for text in common]
+        below += [statement("This holds where ", marked(text, names), ".") for text in common]
         why = (": ", marked(reason, [parameter])) if reason else ()
         at = [fact.documented_at for fact in found[:1]]
         shape = (code(documented), *why, ".") if documented else ()
@@ -86,7 +86,7 @@ def _access(fact: LayoutFact, common: Sequence[str]) -> Statement:
     below += [statement("Given that ", _given(text, fact), ".") for text in dict.fromkeys(fact.given)]
     own = [text for text in fact.requires if text not in common]
     names = _names(fact.parameter, fact.documented)
-    below += [statement("This access takes it for granted that ", marked(text, names), ".") for text in own]
+    below += [statement("For this access it holds where ", marked(text, names), ".") for text in own]
     return statement(
         f"{how[0].upper()}{how[1:]}", *inside, *where, *computed, *width, ".",
         at=[line(fact.file, number) for number in (fact.line, *fact.also_at)], below=below,

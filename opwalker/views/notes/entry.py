@@ -44,7 +44,7 @@ def entry_section(walk: Walk) -> NoteSection:
         lead: Text = say("What calls the op itself; who calls that is folded above it.")
     elif callers:
         blocks.append(Table(_HEAD, tuple(_caller(ref) for ref in callers)))
-        lead = say("Callers up to two calls away: the furthest stand first, the call of the op itself last.")
+        lead = say("Calls of the op and, above them, two levels of callers that were found: the furthest stand first.")
     else:
         lead = say("No call from Python was found in this source.")
     return NoteSection("entry", "Entry point", tuple(blocks), lead)

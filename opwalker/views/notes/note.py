@@ -112,7 +112,8 @@ def _confirmed(walk: Walk, confirmed: Sequence[Confirmation]) -> NoteSection | N
         where = f"by emulation on a {one.device.name}" if one.device.kind != "gpu" else f"on an {one.device.name}"
         wrong = f", and {one.wrong_refuted} wrong variants of it were refuted" if one.wrong_refuted else ""
         said.append(statement(f"It held in {one.cases} cases {where} on {one.date}{wrong}."))
-    return NoteSection("confirmed", "Confirmed by", (Statements(tuple(said)),)) if said else None
+    title = "Confirmed by" if confirmed else "Reference kernel"
+    return NoteSection("confirmed", title, (Statements(tuple(said)),)) if said else None
 
 
 def _open_questions(walk: Walk) -> NoteSection:
