@@ -7,6 +7,8 @@ of ``?:`` is left to its own facts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from opwalker.notation.cpp_expression import negated, parse_expression, print_expression
 from opwalker.notation.regex import Regex
 
@@ -34,40 +36,35 @@ def tested_before(text: str, at: int) -> tuple[str, ...]:
 
 def _level(text: str, begin: int, end: int) -> tuple[int, bool]:
     """Where the operands begin that a place is the last of, within its brackets; whether a statement begins there."""
-    at, depth = end - 1, 0
-    while at >= begin:
-        char = text[at]
-        if char in _CLOSED:
-            depth += 1
-        elif char in _OPEN:
-            if not depth:
-                return at + 1, False
-            depth -= 1
-        elif not depth:
-            if char in ";{}":
-                return at + 1, True
-            assigns = char == "=" and text[at + 1 : at + 2] != "=" and text[at - 1 : at] not in _COMPARED
-            if char in ",?" or assigns or (char == ":" and ":" not in (text[at - 1 : at], text[at + 1 : at + 2])):
-                return at + 1, False
-        at -= 1
+    for at, char in _outward(text, begin, end):
+        if char in ";{}":
+            return at + 1, True
+        assigns = char == "=" and text[at + 1 : at + 2] != "=" and text[at - 1 : at] not in _COMPARED
+        if char in _OPEN or char in ",?" or assigns:
+            return at + 1, False
+        if char == ":" and ":" not in (text[at - 1 : at], text[at + 1 : at + 2]):
+            return at + 1, False
     return begin, True
 
 
 def _outside(text: str, begin: int, start: int) -> int:
     """The bracket around what begins at a place, -1 for none: what stands before it in the same brackets is passed."""
-    at, depth = start - 1, 0
-    while at >= begin:
+    return next((at if char in _OPEN else -1 for at, char in _outward(text, begin, start) if char in "([;{}"), -1)
+
+
+def _outward(text: str, begin: int, end: int) -> Iterator[tuple[int, str]]:
+    """Characters before a place in the brackets around it, the last first, up to the one that opens them."""
+    depth = 0
+    for at in range(end - 1, begin - 1, -1):
         char = text[at]
         if char in _CLOSED:
             depth += 1
-        elif char in _OPEN:
-            if not depth:
-                return at
+        elif char in _OPEN and depth:
             depth -= 1
-        elif char in ";{}" and not depth:
-            return -1
-        at -= 1
-    return -1
+        elif not depth:
+            yield at, char
+            if char in _OPEN:
+                return
 
 
 def _operands(text: str) -> list[str]:
