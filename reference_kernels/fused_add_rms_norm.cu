@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(1024) fused_add_rms_norm_kernel(
       squares += to_float(x[i]) * to_float(x[i]);
     }
 #ifndef OPWALKER_WRONG_RESIDUAL_NOT_WRITTEN
-    store<kWidth>(sum + at, x);
+    store_streamed<kWidth>(sum + at, x);
 #endif
   });
   const float scale = inverse_rms(squares, epsilon, hidden_size);

@@ -42,7 +42,7 @@ __device__ __forceinline__ void store_normed(KeptRow<scalar_t, kWidth>& row, sca
       const float normed = to_float(x[i]) * scale;
       y[i] = from_float<scalar_t>(kHasWeight ? normed * to_float(w[i]) : normed);
     }
-    store<kWidth>(out + at, y);
+    store_streamed<kWidth>(out + at, y);
   });
 }
 

@@ -33,6 +33,16 @@ __device__ __forceinline__ void store(scalar_t* to, const Vector<scalar_t, kWidt
   *reinterpret_cast<Vector<scalar_t, kWidth>*>(to) = value;
 }
 
+// The same, and the first to leave the cache: for results that fill it many times over before anyone reads them.
+template <int kWidth, typename scalar_t>
+__device__ __forceinline__ void store_streamed(scalar_t* to, const Vector<scalar_t, kWidth>& value) {
+  if constexpr (sizeof(value) == sizeof(uint4)) {
+    __stcs(reinterpret_cast<uint4*>(to), *reinterpret_cast<const uint4*>(&value));
+  } else {
+    store<kWidth>(to, value);
+  }
+}
+
 // Whether vectors of kWidth elements may be loaded from each pointer; a null pointer is never loaded from.
 template <int kWidth, typename... scalar_t>
 bool aligned(const scalar_t*... pointers) {
