@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(512) merge_attn_states_kernel(
     } else {
       merged = fp8_of<kWidth>([&](int i) { return mean(i) * inverse_scale; });
     }
-    store_streamed<kWidth>(output + at, merged);
+    store<kWidth>(output + at, merged);
   }
   if (output_lse != nullptr && threadIdx.x == 0) {
     output_lse[output_lse_strides.offset(token, head)] =
