@@ -33,7 +33,7 @@ class DocumentedShape(Struct, frozen=True):
 
 class VerifyResult(Struct, frozen=True):
     """One case. ``seed`` makes the same inputs again; times in microseconds, rates in 1e9 bytes a second. ``seconds``:
-    what the case took, with its inputs and what was compared."""
+    what the case took, with its inputs and what was compared. ``remark``: what a reader of a verdict should know."""
 
     op: str
     case: str
@@ -52,6 +52,7 @@ class VerifyResult(Struct, frozen=True):
     share_of_copy: float | None = None
     seed: int | None = None
     seconds: float | None = None
+    remark: str | None = None
 
 
 class WrongVariant(Struct, frozen=True):

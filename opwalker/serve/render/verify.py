@@ -18,6 +18,7 @@ def verify_page(report: VerifyReport, reading: Reading) -> Page:
     if report.device is not None:
         sections.append(_verdicts(checked, report.wrong_variants))
     sections += _details(checked)
+    sections += _remarks(checked)
     sections += _toothless(report.wrong_variants)
     sections += _times(report)
     return Page(tuple(sections))
@@ -93,6 +94,15 @@ def _details(results: list[VerifyResult]) -> list[Section]:
         if rows:
             out.append(Section(((heading, "heading"),), rows=tuple(rows)))
     return out
+
+
+def _remarks(results: list[VerifyResult]) -> list[Section]:
+    rows = [
+        Row((((one.op, "name"),), ((one.case, ""),), ((one.verdict.replace("_", " "), ""),), ((one.remark, "quiet"),)))
+        for one in results
+        if one.remark
+    ]
+    return [Section((("Remarks", "heading"),), rows=tuple(rows))] if rows else []
 
 
 def _toothless(variants: Iterable[WrongVariant]) -> list[Section]:

@@ -23,8 +23,9 @@ class EmulatedRanks:
         self.parameters = self._op.parameters
 
     @staticmethod
-    def expect(ranks: int) -> None:
-        """Any number of ranks can be emulated."""
+    def expect(ranks: int) -> str | None:
+        """Any number of ranks can be emulated: there is nothing to remark."""
+        return None
 
     def __call__(self, rounds: Rounds, seed: int) -> list[list[Called]]:
         """Calls the op: each rank all of its rounds, without waiting between them. Raises ``CallFailed``."""

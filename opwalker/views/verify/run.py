@@ -306,4 +306,5 @@ def _result(
         kernels_launched=outcome.kernels,
         seed=trial.seed,
         seconds=round(outcome.seconds, 3) if outcome.seconds > 0 else None,
+        remark=outcome.remark,
     )

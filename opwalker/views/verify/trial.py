@@ -56,8 +56,7 @@ class Trial(Struct, frozen=True):
 class Outcome(Struct):
     """What came of a trial; ``reasons`` is empty where the contract held. ``not_run`` says why it could not be run,
     ``refused`` what the op said when it did not take the arguments, ``left_out`` which part of a trial could not be
-    made. ``ends``: the process that ran it is of no more
-    use."""
+    made. ``remark`` is what else a reader should know. ``ends``: the process that ran it is of no more use."""
 
     reasons: tuple[str, ...] = ()
     not_run: str | None = None
@@ -71,6 +70,7 @@ class Outcome(Struct):
     seconds: float = 0.0
     time_us: float | None = None
     bytes: int | None = None
+    remark: str | None = None
     ends: bool = False
 
 
@@ -214,7 +214,7 @@ def _judged_ranks(contract: Contract, op: Any, rounds: list[list[dict[str, Any]]
         shapes={name: one.shape for name, one in arrays[0][0].items()},
         tolerance=_tolerances(contract),
     )
-    op.expect(len(rounds[0]))
+    outcome.remark = op.expect(len(rounds[0]))
     values = [[{name: one.values() for name, one in of_rank.items()} for of_rank in ranks] for ranks in arrays]
     expected = [contract.golden(ranks) for ranks in values]
     before = [

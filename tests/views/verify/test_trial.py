@@ -10,7 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from opwalker import resources
-from opwalker.model.verify import TOO_LATE, WrongVariant
+from opwalker.model.verify import TOO_LATE, Device, VerifyReport, VerifyResult, WrongVariant
+from opwalker.serve.render.page import lay_out
+from opwalker.serve.render.verify import verify_page
+from opwalker.serve.render.words import Reading
 from opwalker.views.verify import build, run
 from opwalker.views.verify.calling import Called, CallFailed, DeviceFault, NotHere, Parameter
 from opwalker.views.verify.contract import Contract, load
@@ -94,6 +97,29 @@ def test_a_call_that_fails(
 ) -> None:
     found = outcome(contract, Op(failure))
     assert (found.reasons, found.refused, found.not_run, found.ends) == (reasons, refused, not_run, ends)
+
+
+def test_ranks_that_shared_a_device_are_remarked_on(tmp_path: Path) -> None:
+    class Ranks(Op):
+        def expect(self, ranks: int) -> str | None:
+            return f"{ranks} ranks shared 1 GPU"
+
+        def __call__(self, rounds: list, seed: int) -> list:
+            return [[Op.__call__(self, of_rank, seed) for of_rank in each] for each in rounds]
+
+    of_all = CONTRACT.replace("def inputs(", "def of_one(").replace("def golden(", "def golden_of_one(")
+    of_all += (
+        "COLLECTIVE = True\n"
+        "def inputs(draw, dtype, n):\n    return [[of_one(draw, dtype, n) for _ in range(2)]]\n"
+        "def golden(ranks):\n    return [golden_of_one(one['x'], 2) for one in ranks]\n"
+    )
+    (tmp_path / "double.py").write_text(of_all, encoding="utf-8")
+    found = outcome(load(tmp_path, "double"), Ranks(None))
+    assert (found.reasons, found.remark) == ((), "2 ranks shared 1 GPU")
+    result = VerifyResult("double", "ones", "confirmed", remark=found.remark)
+    page = verify_page(VerifyReport(device=Device("a GPU", "gpu"), results=(result,)), Reading())
+    written = "".join(text for line in lay_out(page, 120) for text, _ in line)
+    assert "2 ranks shared 1 GPU" in written
 
 
 def test_what_comes_too_late_is_not_run(tmp_path: Path) -> None:
