@@ -55,6 +55,11 @@ class Choices:
         for choices in self._choices(body, frame, offset, {}):
             environment = Environment(self._tools, context, body, frame, offset, choices)
             taken = self._taken(environment)
+            for call in choices.values() if body.constexpr_blocks else ():
+                # A lambda that is called in a branch which is not taken is not compiled for that call.
+                if isinstance(call, CallFact) and taken is not None:
+                    within = self._taken(environment.at(call.start))
+                    taken = None if within is None else taken or within
             if taken is None:
                 continue
             if not taken:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
+from opwalker.expand.arithmetic import cast
 from opwalker.expand.arity import is_pack
 from opwalker.expand.constexpr_run import run
-from opwalker.expand.deduction import Mismatch, unify
+from opwalker.expand.deduction import Mismatch, as_type, unify
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import ConstTerm, ListTerm, PackTerm, Term, TypeTerm, Unknown
+from opwalker.expand.terms import SIZES, ConstTerm, ListTerm, PackTerm, Term, TypeTerm, Unknown
 from opwalker.model.cpp import Function
+from opwalker.notation.regex import Regex
+
+_CONVERSION = Regex(r"operator\s+[A-Za-z_]")
 
 
 class ConstantCalls:
@@ -46,6 +50,63 @@ class ConstantCalls:
         function, inside = found[0]
         held = self.elsewhere(inside.context.path, inside.context.scope, dict(inside.bound), inside.owner)
         return self._run(inside.context.path, function, held, template, arguments, name)
+
+    def converted(self, held: Term, kind: str | None = None) -> ConstTerm | None:
+        """The number that an object is or that its class converts it to, for a parameter of a canonical type; None for
+        none, and for several of which no one is of that type. Raises Unknown."""
+        found = value_of(held)
+        if found is not None or not isinstance(held, ListTerm) or not held.type:
+            return found
+        self._deeper()
+        place = self.located(held.type)
+        if place is None:
+            return None
+        found = self._by_function(place, held, kind)
+        before = self.standing_before(place)
+        for base in place.made.bases if found is None else ():
+            found = self.converted(ListTerm((), before.type(base).text), kind)
+            if found is not None:
+                break
+        return found
+
+    def aggregate(self, held: ListTerm, kind: str) -> ListTerm:
+        """An object of a class with each of its fields, in the type that the class gives it. Raises Unknown."""
+        place = self.located(kind)
+        if place is None or place.made.bases:
+            raise Unknown(f"which fields an object of `{kind[:60]}` has is not known")
+        items: list[Term] = []
+        for number, variable in enumerate(self.fields(place)):
+            inside = self.standing_in(place)
+            declared = inside.type(variable.type).text
+            if number < len(held.items):
+                item = held.items[number]
+            elif variable.value is not None:
+                item = inside.initialiser(variable.value, variable.type)
+            else:
+                item = ConstTerm(0)
+            if isinstance(item, ListTerm):
+                items.append(inside.aggregate(item, declared))
+            else:
+                items.append(as_type(item, declared))
+        if len(held.items) > len(items):
+            raise Unknown(f"`{held.text[:60]}` has more elements than `{kind[:60]}` has fields")
+        return ListTerm(tuple(items), kind)
+
+    def _by_function(self, place, held: ListTerm, kind: str | None) -> ConstTerm | None:
+        """What the conversion functions of a class itself give."""
+        made: dict[str, Function] = {}
+        for function in self.tools.index.facts(place.path).functions:
+            within = place.made.body_start < function.offset < place.made.body_end
+            if within and _CONVERSION.match(function.name) and "constexpr" in function.flags:
+                made[self.standing_in(place).type(function.name.removeprefix("operator ")).text] = function
+        implicit = {text: f for text, f in made.items() if "explicit" not in f.flags}
+        chosen = kind if kind in made else next(iter(implicit)) if len(implicit) == 1 else None
+        if chosen is None:
+            return None
+        inside = self.standing_in(place)
+        inside.bound.update((v.name, item) for v, item in zip(self.fields(place), held.items, strict=False))
+        found = value_of(self._run(place.path, made[chosen], inside, None, [], made[chosen].name))
+        return found and cast(found, chosen)
 
     def _run(
         self, path: str, function: Function, inside, template: str | None, arguments: list[str], name: str
@@ -92,9 +153,6 @@ class ConstantCalls:
 
 def _converted(value: Term, declared: str, inside) -> Term:
     """An argument in the type of its parameter, where that is a number's."""
-    from opwalker.expand.arithmetic import cast
-    from opwalker.expand.terms import SIZES
-
     number = value_of(value)
     if number is None:
         return value

@@ -203,9 +203,21 @@ class NameLookup(Sight):
             kind = self.type_of(name).text
         except Unknown:
             kind = ""
-        if kind.startswith("std::integral_constant<"):
+        if kind.startswith("std::integral_constant<") or self._is_empty(kind):
             return ListTerm((), kind)
         raise Unknown(f"`{name}` is a variable of the run")
+
+    def _is_empty(self, kind: str) -> bool:
+        """Whether the objects of a class of the source, and of its bases, hold nothing: all of them are alike."""
+        try:
+            place = self.located(kind) if kind else None
+            if place is None or not place.made.body_end or self.fields(place):
+                return False
+            before = self.standing_before(place)
+            bases = [before.type(base).text for base in place.made.bases]
+        except Unknown:
+            return False
+        return all(base.startswith("std::integral_constant<") or self._is_empty(base) for base in bases)
 
     def _global(self, name: str) -> Term:
         """A name of the class or namespace around, or of any that is visible."""

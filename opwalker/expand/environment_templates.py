@@ -14,7 +14,9 @@ from opwalker.expand.resolve import Context, visible
 from opwalker.expand.scalar_types import cpp_type, scalar_type_value
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import (
+    INTEGERS,
     ConstTerm,
+    ListTerm,
     NoType,
     PackTerm,
     TemplateTerm,
@@ -368,10 +370,16 @@ class TemplateReading:
         return bound
 
     def _typed(self, term: Term, parameter: TemplateParameter, bound, context) -> Term:
-        if not isinstance(term, ConstTerm) or parameter.type in (None, "auto"):
+        if not isinstance(term, ConstTerm | ListTerm) or parameter.type in (None, "auto"):
             return term
         inside = self.under(context or self.context, dict(bound))
-        return as_type(term, inside.type(parameter.type).text)
+        kind = inside.type(parameter.type).text
+        if isinstance(term, ConstTerm):
+            return as_type(term, kind)
+        number = inside.converted(term, kind)
+        if number is None and kind in INTEGERS:
+            raise Unknown(f"which number `{term.type or term.text}` converts to is not known")
+        return inside.aggregate(term, kind) if number is None else as_type(number, kind)
 
     def printed(self, parameters, bound: dict[str, Term | None]) -> list[str]:
         """The arguments in the order of the parameters, as a demangler prints them; a pack is spread."""

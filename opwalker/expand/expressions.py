@@ -91,6 +91,8 @@ class _Reader(Cursor):
 
     def _number(self, term: Term) -> ConstTerm:
         found = value_of(term)
+        if found is None and isinstance(term, ListTerm) and term.type:
+            found = self._scope.converted(term)
         if found is None:
             raise self._stop()
         return found

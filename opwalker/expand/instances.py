@@ -25,7 +25,7 @@ from opwalker.expand.specialised import is_full
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import FunctionTerm, NoType, Unknown, flattened, join_arguments
 from opwalker.model.body import CallFact, Span2
-from opwalker.model.reach import Never, Origin
+from opwalker.model.reach import HASHED, Never, Origin
 
 #: Instances of one kernel before the set counts as unknown.
 MAX_INSTANCES = 20000
@@ -280,7 +280,7 @@ def _hashed(bound: dict) -> str | None:
     """Why the printed name of a function with internal linkage is not the binary's."""
     for term in flattened(t for t in bound.values() if t is not None):
         if isinstance(term, FunctionTerm) and term.internal:
-            return f"`{term.text}` is static: a build writes a hash of its own before its name"
+            return f"`{term.text}` {HASHED}"
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from opwalker.expand.terms import ListTerm, Term, TypeTerm
+from opwalker.expand.terms import ConstTerm, ListTerm, Term, TypeTerm
 
 
 class Scope(Protocol):
@@ -27,6 +27,9 @@ class Scope(Protocol):
 
     def field(self, value: ListTerm, name: str) -> Term:
         """A field of a constant aggregate. Raises Unknown."""
+
+    def converted(self, held: Term) -> ConstTerm | None:
+        """The number that an object converts to; None for none. Raises Unknown."""
 
     def call(self, text: str, template: str | None, arguments: list[str]) -> Term:
         """A call of a constexpr function. Raises Unknown."""

@@ -54,8 +54,8 @@ class ListTerm(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The elements as a list in braces."""
-        return "{" + ", ".join(print_term(item, None) for item in self.items) + "}"
+        """The elements as a list in braces, behind the type where that is known."""
+        return self.type + "{" + ", ".join(print_term(item, None) for item in self.items) + "}"
 
 
 class PackTerm(Struct, frozen=True):

@@ -66,6 +66,11 @@ class BuildView(Struct, frozen=True):
     units_of: Callable[[str], Mapping[str, Sequence[Define]]] = lambda build: {}
     flagged: tuple[str, ...] = ()
 
+    def read_by(self, path: str) -> tuple[str, ...] | None:
+        """The kinds of build that read a file: those that compile it; one in HIP's own language is for ROCm alone."""
+        found = self.builds_of(path)
+        return ("rocm",) if found is None and path.endswith(".hip") else found
+
 
 class Unit:
     """The tools for one build."""
@@ -95,7 +100,7 @@ class Unit:
         )
         self.preprocessor = Preprocessor(files, self.macros)
         self.device_preprocessor = Preprocessor(files, self.device_macros)
-        self.resolver = Resolver(index, self.macros, builds.builds_of, self.device_macros, builds.names_of)
+        self.resolver = Resolver(index, self.macros, builds.read_by, self.device_macros, builds.names_of)
         self.resolver.expanded = lambda path, start, end: self.device_preprocessor.span(path, start, end, path).full
         self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)
         self.tools = Tools(index, self.resolver, self.bodies.expand, written_out=self._written_out)
@@ -247,7 +252,7 @@ class Workbench:
         """The kinds of build that read a place: those of its file for which its condition is not false."""
         from opwalker.model.build import BUILDS
 
-        named = self.builds.builds_of(path)
+        named = self.builds.read_by(path)
         if not terms:
             return named
         kept = tuple(b for b in (named or BUILDS) if self.unit(b).macros.truth(path, terms, 0, path) is not False)

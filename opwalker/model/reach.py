@@ -9,6 +9,8 @@ from opwalker.model.cpp import Function
 from opwalker.model.walk import Gap, PathStep, Terminal
 
 Place = tuple[str, int]
+#: Why the name of an instance cannot be told whole: one of its arguments is a function of its own unit alone.
+HASHED = "is static: a build writes a hash of its own before its name"
 
 
 class Origin(Struct, frozen=True):

@@ -249,7 +249,7 @@ def _unreached(workbench: Workbench, path: str, function: Function) -> str:
     if absent is not None:
         return absent
     if not workbench.unit().resolver.is_read(path, function):
-        builds = workbench.builds.builds_of(path)
+        builds = workbench.builds.read_by(path)
         if builds and workbench.build not in builds:
             return f"its file is compiled for {', '.join(builds)} only"
         condition = shown_condition(workbench.index.facts(path).conditions[function.condition])

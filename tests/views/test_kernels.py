@@ -174,3 +174,30 @@ TORCH_LIBRARY(rowkit, m) {{ m.def("scale(Tensor! rows) -> ()", &scale); }}
     (kernel,) = pipeline.kernels(options).kernels
     assert kernel.instances == (("float",) if "template" in head else ("",))
     assert kernel.complete is complete
+
+
+IN_TWO_LANGUAGES = {
+    "ops.cpp": """
+#include <torch/library.h>
+void scale(at::Tensor& rows);
+TORCH_LIBRARY(rowkit, m) { m.def("scale(Tensor! rows) -> ()", &scale); }
+""",
+    "rows.cu": """
+template <typename T> __global__ void scale_kernel(T* rows) {}
+void scale(at::Tensor& rows) { scale_kernel<float><<<1, 32>>>(rows.data_ptr<float>()); }
+""",
+    "rows.hip": """
+__global__ void scale_kernel(float* rows) {}
+void scale(at::Tensor& rows) { scale_kernel<<<1, 64>>>(rows.data_ptr<float>()); }
+""",
+}
+
+
+@pytest.mark.parametrize(("build", "read"), [("cuda", {"rows.cu"}), ("rocm", {"rows.cu", "rows.hip"})])
+def test_a_file_in_the_language_of_hip_is_for_rocm(
+    library: Callable[[Mapping[str, str]], Path], tmp_path: Path, build: str, read: set[str]
+) -> None:
+    source = str(library(IN_TWO_LANGUAGES))
+    found = pipeline.kernels(pipeline.Options(source=source, build=build, cache=tmp_path / "cache", jobs=1)).kernels
+    assert {kernel.file for kernel in found if kernel.instances} == read
+    assert all("compiled for rocm only" in (k.why_incomplete or "") for k in found if k.file not in read)

@@ -16,9 +16,14 @@ from opwalker.binary.cubin import arch_order
 from opwalker.model.audit import ForeignKernels, KernelAudit, Provenance
 from opwalker.model.binary import BuiltKernel, LibraryFacts
 from opwalker.model.places import Span
+from opwalker.model.reach import HASHED
 from opwalker.model.walk import KernelEntry
+from opwalker.notation.regex import Regex
 from opwalker.views.audit.lookup import SourceText
 from opwalker.views.audit.side import SourceSide
+
+#: The namespace that nvcc makes of a unit for what only the unit sees: a hash, the file's name with its length, a hash.
+_INTERNAL = Regex(r"\b_INTERNAL_[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}(?:::)?")
 
 
 class _Built(Struct):
@@ -62,8 +67,9 @@ def _audit(
     predicted = {_bare(text): text for entry in entries for text in entry.instances}
     # A definition that this build does not read predicts nothing, and its silence says nothing of the others.
     read = [entry for entry in entries if not _other_build(side, entry)]
-    why = next((entry.why_incomplete for entry in read if not entry.complete and entry.why_incomplete), None)
-    whole = bool(read) and all(entry.complete for entry in read)
+    open_ = [entry for entry in read if not entry.complete and not (entry.why_incomplete or "").endswith(HASHED)]
+    why = next((entry.why_incomplete for entry in open_ if entry.why_incomplete), None)
+    whole = bool(read) and not open_
     if not kernels:
         reason = _why_absent(side, entries, bool(predicted))
         return KernelAudit(
@@ -112,7 +118,8 @@ def _verdict(
 
 
 def _bare(arguments: str) -> str:
-    return arguments.replace(" ", "")
+    """Arguments without blanks, and without what a build writes before the names of static functions."""
+    return _INTERNAL.sub("", arguments.replace(" ", ""))
 
 
 def _other_build(side: SourceSide, entry: KernelEntry) -> bool:

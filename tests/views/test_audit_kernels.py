@@ -1,0 +1,40 @@
+"""Kernels of a source beside those of a library: what counts as the same instance."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from opwalker.model.binary import BuiltKernel, LibraryFacts
+from opwalker.model.reach import HASHED
+from opwalker.model.walk import KernelEntry
+from opwalker.views.audit.kernels import audit_kernels
+
+SIDE = SimpleNamespace(
+    build="cuda",
+    builds_of=lambda path: (),
+    may_hold=lambda files, libraries: libraries,
+    generated=lambda library: (),
+)
+UNIT = "_INTERNAL_0a1b2c3d_7_rows_cu_4e5f6a7b"
+
+
+@pytest.mark.parametrize(
+    ("built", "predicted", "why", "verdict"),
+    [
+        (f"float, &{UNIT}::twice", "float, &twice", f"`&twice` {HASHED}", "equal"),
+        (f"float, &{UNIT}::twice", "float, &thrice", f"`&thrice` {HASHED}", "different"),
+        ("float, &ns::twice", "float, &ns::twice", None, "equal"),
+        ("float, 4", "float, 4", "`N` is not known", "incomplete"),
+    ],
+)
+def test_static_functions_are_compared_without_the_hash_of_their_unit(
+    built: str, predicted: str, why: str | None, verdict: str
+) -> None:
+    library = LibraryFacts(
+        path="rows.so", size=1, machine="x86_64", stripped=False, kernels=(BuiltKernel("_Z4rows", "rows", built),)
+    )
+    entry = KernelEntry("rows", "rows.cu", 1, ("mini::rows",), (predicted,), why is None, why)
+    (audit,), _ = audit_kernels(SIDE, [entry], [library])
+    assert audit.verdict == verdict
