@@ -43,8 +43,9 @@ def report() -> VerifyReport:
 def test_the_contract_holds(report: VerifyReport, op: str) -> None:
     mine = [one for one in report.results if one.op == op]
     assert [f"{one.case} (seed {one.seed}): {one.reasons}" for one in mine if one.verdict == "refuted"] == []
-    # One device is too few for the ranks of a collective op; all else runs.
-    assert op == "all_reduce" or [one.reasons for one in mine if one.verdict == "not_run"] == []
+    # One device is too few for the ranks of a collective op, and torch cannot make each of its checks with fp8.
+    left = [one for one in mine if one.verdict == "not_run" and not one.case.endswith(", in part")]
+    assert (op == "all_reduce" and devices() < 2) or [one.reasons for one in left] == []
 
 
 @pytest.mark.parametrize("op", OPS)

@@ -15,7 +15,7 @@ import torch
 
 from opwalker.views.verify.calling import Called, NotHere
 from opwalker.views.verify.contract import tensors
-from opwalker.views.verify.on_gpu import GpuOp, failure, kernels_of, laid_out
+from opwalker.views.verify.on_gpu import GpuOp, failure, kernels_of, laid_out, opcheck
 from opwalker.views.verify.ranks import Rounds, communicators, largest
 
 _RANK_DATA = 1 << 20
@@ -50,6 +50,12 @@ class GpuRanks:
                 return self._called(rounds, own)
         except RuntimeError as error:
             raise failure(error) from error
+
+    def opcheck(self, rounds: Rounds) -> tuple[list[str], list[str]]:
+        """As ``on_gpu.opcheck``, of the first rank's first call; nothing may be in it that waits for the others."""
+        ranks = len(rounds[0])
+        with communicators(self._call, ranks, largest(rounds)) as own:
+            return opcheck(self._one, {**rounds[0][0], **own[0]})
 
     def expect(self, ranks: int) -> str | None:
         """How ranks are placed, where they have to share devices; ``NotHere`` where there are too few even for that."""

@@ -173,12 +173,10 @@ class Verification:
         watched = self._watched(contract, None, self._plan.deadline)
         if watched:
             results.append(replace(_result(contract, trials[0], watched, (), ()), case=threads.CASE))
-        if contract.collective and not self._emulated:
-            alone = "opcheck calls the op on one rank, which would wait for the others"
-            results.append(VerifyResult(contract.op, _OPCHECK, "not_run", (alone,)))
-        elif not self._emulated:
-            first = next(trial for trial in trials if not contract.cases[trial.case].empty)
-            results += self._opcheck(contract, subject, replace(first, kind="opcheck"))
+        if not self._emulated:
+            # It calls the op on one rank, which waits for the others unless there is nothing to do.
+            fitting = [trial for trial in trials if contract.cases[trial.case].empty == contract.collective]
+            results += self._opcheck(contract, subject, replace(fitting[0], kind="opcheck")) if fitting else []
         return results
 
     def _opcheck(self, contract: Contract, subject: Subject, trial: Trial) -> list[VerifyResult]:

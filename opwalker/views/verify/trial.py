@@ -151,10 +151,7 @@ def run(contract: Contract, op: Any, trial: Trial) -> Outcome:
     case = case_of(contract, trial)
     arguments = contract.inputs(Draw(trial.seed), dtype=trial.dtype, **case.values)
     if trial.kind == "opcheck":
-        from opwalker.views.verify.on_gpu import opcheck
-
-        wrong, beyond = opcheck(op, named_for(op.parameters, arguments, contract))
-        return Outcome(reasons=tuple(wrong), left_out="; ".join(beyond) or None)
+        return _opcheck(contract, op, arguments)
     if trial.kind == "bench":
         from opwalker.views.verify.bench import measure
 
@@ -164,6 +161,21 @@ def run(contract: Contract, op: Any, trial: Trial) -> Outcome:
         return judged(contract, op, arguments, trial.seed)
     except NotHere as error:
         return Outcome(not_run=str(error))
+
+
+def _opcheck(contract: Contract, op: Any, arguments: Any) -> Outcome:
+    from opwalker.views.verify.on_gpu import opcheck
+
+    if not contract.collective:
+        wrong, beyond = opcheck(op, named_for(op.parameters, arguments, contract))
+        return Outcome(reasons=tuple(wrong), left_out="; ".join(beyond) or None)
+    try:
+        op.expect(len(arguments[0]))
+        wrong, beyond = op.opcheck(arguments)
+    except NotHere as error:
+        return Outcome(not_run=str(error))
+    remark = "on one rank and without elements: it would wait for the others else"
+    return Outcome(reasons=tuple(wrong), left_out="; ".join(beyond) or None, remark=remark)
 
 
 def named_for(parameters: tuple[Parameter, ...], arguments: dict[str, Any], contract: Contract) -> dict[str, Any]:
