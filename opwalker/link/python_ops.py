@@ -123,7 +123,7 @@ class PythonOps:
                 node = (call.path, call.function) if call.function is not None else None
                 called = node is not None and bool(self._callers_of(node))
                 line = call.defined if called and not depth else None
-                key = (call.path, line or call.line, call.callee)
+                key = (call.path, call.line, call.callee)
                 found.setdefault(
                     key, PythonRef(call.path, line or call.line, call.function, call.callee, depth, call.line)
                 )

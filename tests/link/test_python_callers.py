@@ -65,6 +65,17 @@ def test_a_wrapper_stands_at_its_definition_and_its_callers_at_their_calls() -> 
     assert [(one.file, one.line) for one in found.ops.wrappers("_K", "reshape")] == [("_ops.py", 5)]
 
 
+def test_each_call_in_a_wrapper_is_told() -> None:
+    found = tree(
+        _ops="import torch\n\ndef turn(x, back):\n    if back:\n        torch.ops.kit.turn(x, -1)\n"
+        "    else:\n        torch.ops.kit.turn(x)\n",
+        layer="import _ops\n\ndef forward(x):\n    _ops.turn(x, True)\n",
+    )
+    calls = [(one.line, one.call_line) for one in found.ops.callers("kit", "turn") if not one.depth]
+    assert calls == [(3, 5), (3, 7)]
+    assert [one.line for one in found.ops.wrappers("kit", "turn")] == [3]
+
+
 def test_a_call_that_nobody_wraps_stands_at_its_own_line() -> None:
     found = tree(layer="import torch\n\ndef forward(x):\n    return torch.ops.kit.rowsum(x)\n")
     assert found.callers("kit::rowsum") == [(0, "layer.py", 4, "forward", "torch.ops.kit.rowsum")]
