@@ -55,6 +55,8 @@ class Binder:
             pieces = [piece for text in texts for piece in there.parts(text)]
         except Unknown as unknown:
             return {p.name or f"#{n}": None for n, p in enumerate(parameters)}, str(unknown)
+        if home is None and len(pieces) > len(parameters) and not any(p.pack for p in parameters):
+            raise Mismatch
         bound, why = self.explicit(parameters, pieces, held, context)
         if parameters and passed is not None:
             self._deduce(candidate, parameters, environment, passed, bound, held, owner)

@@ -8,7 +8,7 @@ from opwalker.expand.deduction import as_type, deduce
 from opwalker.expand.environment_sight import Sight
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.resolve import strip_arguments, visible
-from opwalker.expand.scalar_types import enumerator_value
+from opwalker.expand.scalar_types import cub_enumerator, enumerator_value, toolkit_type
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import (
     ConstTerm,
@@ -258,6 +258,16 @@ class NameLookup(Sight):
         for _, alias in self._seen(index.entries(name, ("alias",), lambda facts: facts.aliases)):
             if alias.kind == "type" and alias.template is not None and self._in_reach(alias.scope, scopes):
                 return TemplateTerm("::".join((*alias.scope, name)))
+        return self._of_toolkit(name)
+
+    @staticmethod
+    def _of_toolkit(name: str) -> Term:
+        """A name of CUDA's own headers, which no source holds."""
+        made, counted = toolkit_type(name), cub_enumerator(name)
+        if made is not None:
+            return TypeTerm(made)
+        if counted is not None:
+            return ConstTerm(counted[1], counted[0])
         raise Unknown(f"`{name}` is not known in the source")
 
     def _decided(self, path: str, entry, text: str, others) -> None:
@@ -362,4 +372,6 @@ class NameLookup(Sight):
             if variable.constant and variable.value and variable.template is None:
                 value = self.tools.expand(path, variable.value, variable.offset)
                 return self.elsewhere(path, variable.scope).initialiser(value, variable.type)
+        if wanted == ("cub",):
+            return self._of_toolkit(simple)
         raise Unknown(why or f"`{text}` is not known in the source")

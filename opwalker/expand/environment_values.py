@@ -8,10 +8,13 @@ from __future__ import annotations
 import contextlib
 import re
 
+from msgspec.structs import replace
+
 from opwalker.expand.arithmetic import common
 from opwalker.expand.arity import is_pack
 from opwalker.expand.deduction import Mismatch, unify
 from opwalker.expand.expressions import evaluate, value_of
+from opwalker.expand.fits import Fit
 from opwalker.expand.operators import last_member, opening, top_operator
 from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.template_heads import template_parameters
@@ -262,7 +265,7 @@ class ValueTypes:
             kinds = [_value(self.type_of(a)).text for a in arguments]
             return TypeTerm(f"std::{name.rsplit('::', 1)[-1].removeprefix('make_')}<{', '.join(kinds)}>")
         found = self.tools.resolver.function(name, self.context, len(arguments), kernel=False).candidates
-        kinds: set[str] = set()
+        fits: list[Fit] = []
         for candidate in found:
             function = candidate.function
             parameters = template_parameters(function.template)
@@ -277,12 +280,27 @@ class ValueTypes:
                             bound.update(unify(parameter.type, self.type_of(argument).text, missing))
                 except Mismatch:
                     continue
+            fits.append(Fit(candidate, bound))
+        if len(fits) > 1:
+            from opwalker.expand.overloads import best
+
+            types = tuple(self._known_type(argument) for argument in arguments)
+            fits = best([replace(fit, types=types) for fit in fits], self.tools)
+        kinds: set[str] = set()
+        for fit in fits:
+            function = fit.candidate.function
             if function.return_type in ("auto", ""):
                 raise Unknown(f"what `{callee[:60]}(…)` gives is not written")
-            kinds.add(self.elsewhere(candidate.path, function.scope, bound).type(function.return_type).text)
+            kinds.add(self.elsewhere(fit.candidate.path, function.scope, fit.bound).type(function.return_type).text)
         if len(kinds) != 1:
             raise Unknown(f"what `{callee[:60]}(…)` gives is not known")
         return TypeTerm(kinds.pop())
+
+    def _known_type(self, argument: str) -> str | None:
+        try:
+            return self.type_of(argument).text
+        except Unknown:
+            return None
 
     def _type_of_name(self, name: str) -> TypeTerm:
         if name in self.bound or (self.frame is not None and name in self.frame.bound):

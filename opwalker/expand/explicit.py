@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from opwalker.expand.deduction import deduce
 from opwalker.expand.environment import Environment, Tools
-from opwalker.expand.homes import Homes
+from opwalker.expand.homes import Home, Homes
 from opwalker.expand.resolve import Candidate, Context, Resolver
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import Term, Unknown, join_arguments
@@ -75,7 +75,7 @@ def _functions(path: str, function: Function, resolver: Resolver, tools: Tools) 
 
 
 def _members(path: str, function: Function, tools: Tools, origin: Origin) -> Iterator[Explicit]:
-    """``template void A<float>::f(…);``: one member of a class template."""
+    """``template void A<float>::f(…);``: one member of a class template, itself a template or not."""
     homes = Homes(tools)
     scope = tuple(s for s in function.scope if not s.startswith("("))
     environment = Environment(tools, Context(path, path, function.scope[:-1]))
@@ -83,8 +83,13 @@ def _members(path: str, function: Function, tools: Tools, origin: Origin) -> Ite
         owner = environment.type(f"{'::'.join(scope)}<{function.owner}>").text
         for candidate, home in homes.members(environment, owner):
             same = len(candidate.function.parameters) == len(function.parameters)
-            if candidate.function.name == function.name and same and not home.parameters(candidate.function):
+            if candidate.function.name != function.name or not same:
+                continue
+            if not home.parameters(candidate.function):
                 yield Explicit(candidate, home.bound, "", None, origin, home.type)
+            else:
+                made = _read(tools, environment.context, candidate, function, home)
+                yield replace(made, origin=origin, owner=home.type)
     except Unknown:
         return  # the call of the member says itself what is not known
 
@@ -111,9 +116,17 @@ def _classes(path: str, index: Index, resolver: Resolver, tools: Tools) -> Itera
                 yield Explicit(candidate, bound, "", str(unknown), origin)
 
 
-def _read(tools: Tools, context: Context, candidate: Candidate, function: Function) -> Explicit:
-    parameters = template_parameters(candidate.function.template)
+def _read(
+    tools: Tools, context: Context, candidate: Candidate, function: Function, home: Home | None = None
+) -> Explicit:
+    """What an instantiation binds: what it writes, then what its parameter types tell. ``home`` is the class of a
+    member."""
+    home = home or Home()
+    parameters = home.parameters(candidate.function)
     environment = Environment(tools, context)
+    inside = Environment(
+        tools, Context(candidate.path, context.root, candidate.function.scope), bound=dict(home.bound), owner=home.type
+    )
     try:
         pieces = []
         if function.specialisation is not None:
@@ -129,8 +142,8 @@ def _read(tools: Tools, context: Context, candidate: Candidate, function: Functi
             if parameter.name not in found:
                 break
             terms.append(found[parameter.name])
-        inside = Environment(tools, Context(candidate.path, context.root, candidate.function.scope))
         bound = inside.bind(parameters, terms, inside.context)
-        return Explicit(candidate, bound, join_arguments(inside.printed(parameters, bound)))
+        return Explicit(candidate, {**home.bound, **bound}, join_arguments(inside.printed(parameters, bound)))
     except Unknown as unknown:
-        return Explicit(candidate, {p.name: None for p in parameters if p.name}, "", str(unknown))
+        lost = {p.name: None for p in parameters if p.name}
+        return Explicit(candidate, {**home.bound, **lost}, "", str(unknown))

@@ -6,6 +6,7 @@ definition (or base of it) that the function belongs to, with the class's parame
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 from msgspec import Struct, field
@@ -14,7 +15,7 @@ from opwalker.expand.arity import accepts
 from opwalker.expand.deduction import Mismatch, argument
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.environment_classes import Place
-from opwalker.expand.resolve import Candidate
+from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.shapes import components, shape
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import Term, Unknown
@@ -263,10 +264,15 @@ class Homes:
     def _spelt_alike(self, path: str, function: Function, wanted: list[str], place: Place) -> bool:
         last = components(place.type)[-1][1] if components(place.type) else None
         found: dict[str, Term] = {}
+        inside = Environment(self._tools, Context(path, path, function.scope[:-1]))
         try:
             for pattern, text in zip(wanted, last or (), strict=True):
                 argument(pattern, text, set(), found)
-        except (Mismatch, ValueError):
+        except ValueError:
+            return False
+        except Mismatch:
+            with contextlib.suppress(Unknown):
+                return inside.spelt(", ".join(wanted)) == ", ".join(last or ()).strip()
             return False
         return True
 

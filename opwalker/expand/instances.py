@@ -6,6 +6,7 @@ A mention inside a generic lambda counts once for every call of the lambda, one 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
@@ -22,10 +23,11 @@ from opwalker.expand.frames import Frame, Named
 from opwalker.expand.origins import Origins
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.specialised import is_full
-from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import FunctionTerm, NoType, Unknown, flattened, join_arguments
+from opwalker.expand.template_heads import TemplateParameter, template_parameters
+from opwalker.expand.terms import ConstTerm, FunctionTerm, NoType, Unknown, flattened, join_arguments
 from opwalker.model.body import CallFact, Span2
-from opwalker.model.reach import HASHED, Never, Origin
+from opwalker.model.cpp import Function
+from opwalker.model.reach import HASHED, VERSIONED, Never, Origin
 
 #: Instances of one kernel before the set counts as unknown.
 MAX_INSTANCES = 20000
@@ -102,6 +104,8 @@ class InstanceReader:
             for environment in elements_of(around, given):
                 try:
                     bound, why = self._fitter.binder.bind(candidate, parameters, environment, given, passed)
+                    if why is not None and len(rivals) > 1 and _cannot_fit(function, parameters, bound):
+                        continue  # another kernel of the name is meant
                     if why is not None:
                         raise Unknown(why)
                     inside = self._fitter.binder.inside(candidate, bound)
@@ -277,11 +281,23 @@ class InstanceReader:
 
 
 def _hashed(bound: dict) -> str | None:
-    """Why the printed name of a function with internal linkage is not the binary's."""
+    """Why the printed name of a function with internal linkage, or of a library of headers, is not the binary's."""
     for term in flattened(t for t in bound.values() if t is not None):
         if isinstance(term, FunctionTerm) and term.internal:
             return f"`{term.text}` {HASHED}"
+        if isinstance(term, ConstTerm) and term.type.startswith("cub::"):
+            return f"`{term.type}` {VERSIONED}"
     return None
+
+
+def _cannot_fit(function: Function, parameters: Sequence[TemplateParameter], bound: dict) -> bool:
+    """Whether a template parameter has no value and no parameter of the function could tell it."""
+    return any(
+        bound.get(p.name, _UNSEEN) is None
+        and not (p.pack or p.default)
+        and not any(re.search(rf"\b{re.escape(p.name)}\b", one.type) for one in function.parameters)
+        for p in parameters
+    )
 
 
 __all__ = ["InstanceReader", "Instances", "is_generic", "lambda_calls"]

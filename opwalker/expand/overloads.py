@@ -6,8 +6,6 @@ known and one candidate fits better than each other; otherwise all of them, none
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from opwalker.expand.arity import is_pack
@@ -17,8 +15,11 @@ from opwalker.expand.resolve import Context
 from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import INTEGERS, Unknown
+from opwalker.notation.regex import Regex
 
 _NUMBERS = INTEGERS | {"float", "double"}
+_PARTS = Regex(r"[A-Za-z_]\w*|[*<]")
+_CONSTANT_POINTEE = Regex(r"\bconst\b[\w\s:]*\*|\w\s+const\s*\*")
 #: How far a conversion is from the exact type; None where there is none.
 EXACT, QUALIFIED, PROMOTED, CONVERTED, VOID, CLASS = 0, 1, 2, 3, 4, 5
 
@@ -53,12 +54,12 @@ def _is_better(fit: Fit, cost: list[int | None], other: Fit, theirs: list[int | 
     return mine and _special(fit) > _special(other)
 
 
-def _special(fit: Fit) -> int:
-    """How much of a template's parameter types is fixed."""
+def _special(fit: Fit) -> tuple[int, int]:
+    """How much of a template's parameter types is fixed, and how often what they point to is constant."""
     names = {p.name for p in template_parameters(fit.candidate.function.template)}
     text = " ".join(p.type for p in fit.candidate.function.parameters)
-    words = [w for w in re.findall(r"[A-Za-z_]\w*|[*<]", text) if w not in names and w != "const"]
-    return len(words)
+    words = [w for w in _PARTS.findall(text) if w not in names and w != "const"]
+    return len(words), len(_CONSTANT_POINTEE.findall(text))
 
 
 def _costs(fit: Fit, tools: Tools) -> list[int | None] | None:

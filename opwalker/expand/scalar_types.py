@@ -1,4 +1,5 @@
-"""torch's scalar types and the C++ types that its dispatch macros bind for them (facts of the public ABI)."""
+"""torch's scalar types and the C++ types that its dispatch macros bind for them, and names of CUDA's own headers that
+stand in template arguments (facts of public interfaces)."""
 
 from __future__ import annotations
 
@@ -70,3 +71,40 @@ def enumerator_value(text: str) -> int | None:
     """The value of ``at::ScalarType::Half`` or ``torch::kHalf``; None for any other name."""
     match = _ENUMERATOR.match(text)
     return VALUES.get(match.group(1)) if match else None
+
+
+#: Other names of CUDA's structures, and what the demangler prints.
+_STRUCTURES = {
+    "curandState": "curandStateXORWOW",
+    "curandState_t": "curandStateXORWOW",
+    **{f"{name}_t": name for name in ("curandStateXORWOW", "curandStatePhilox4_32_10", "curandStateMRG32k3a")},
+    "cuComplex": "float2",
+    "cuFloatComplex": "float2",
+    "cuDoubleComplex": "double2",
+    "cudaStream_t": "CUstream_st*",
+    "cudaEvent_t": "CUevent_st*",
+}
+#: CUB's enumerations, with their members in the order of their values.
+_ENUMERATIONS = {
+    "BlockScanAlgorithm": ("BLOCK_SCAN", "RAKING RAKING_MEMOIZE WARP_SCANS"),
+    "BlockReduceAlgorithm": ("BLOCK_REDUCE", "RAKING_COMMUTATIVE_ONLY RAKING WARP_REDUCTIONS"),
+    "BlockLoadAlgorithm": ("BLOCK_LOAD", "DIRECT STRIPED VECTORIZE TRANSPOSE WARP_TRANSPOSE WARP_TRANSPOSE_TIMESLICED"),
+    "BlockStoreAlgorithm": (
+        "BLOCK_STORE", "DIRECT STRIPED VECTORIZE TRANSPOSE WARP_TRANSPOSE WARP_TRANSPOSE_TIMESLICED"
+    ),
+}  # fmt: skip
+_CUB = {
+    f"{prefix}_{word}": (f"cub::{name}", number)
+    for name, (prefix, words) in _ENUMERATIONS.items()
+    for number, word in enumerate(words.split())
+}
+
+
+def toolkit_type(name: str) -> str | None:
+    """The structure or enumeration that a name of CUDA's own headers means; None for any other name."""
+    return f"cub::{name}" if name in _ENUMERATIONS else _STRUCTURES.get(name)
+
+
+def cub_enumerator(name: str) -> tuple[str, int] | None:
+    """The enumeration and the value of one of CUB's enumerators; None for any other name."""
+    return _CUB.get(name)

@@ -9,8 +9,10 @@ from opwalker.model.cpp import Function
 from opwalker.model.walk import Gap, PathStep, Terminal
 
 Place = tuple[str, int]
-#: Why the name of an instance cannot be told whole: one of its arguments is a function of its own unit alone.
+#: Why the name of an instance cannot be told whole: one of its arguments is a function of its own unit alone, or stands
+#: in a library of headers whose namespace carries its version.
 HASHED = "is static: a build writes a hash of its own before its name"
+VERSIONED = "stands in a namespace that a build names after its version of CUB"
 
 
 class Origin(Struct, frozen=True):

@@ -20,6 +20,7 @@ from opwalker.views.check.vendored import vendored
 
 _WORD = Regex(r"[A-Za-z_]\w*")
 _SOURCE = Regex(r"\.(?:cu|cc|cpp|cxx|c|hip)\Z")
+_DEVICE_SOURCE = Regex(r"\.(?:cu|hip)\Z")
 _MAX_ROUNDS = 20
 
 
@@ -35,11 +36,14 @@ class Compiled:
 
     @cached_property
     def units(self) -> list[str]:
-        """The files that the build compiles on their own; every source file where no build file says."""
+        """The files that the build compiles on their own; every source file where no build file says, and where those
+        that were read name sources for a host alone."""
         builds = self._bench.builds
         named = [p for p in sorted(self._index.paths) if builds.builds_of(p) is not None]
-        if not named:
-            return [p for p in sorted(self._index.paths) if _SOURCE.search(p)]
+        if not any(_DEVICE_SOURCE.search(p) for p in named):
+            others = [p for p in sorted(self._index.paths) if _SOURCE.search(p)]
+            if not named or any(_DEVICE_SOURCE.search(p) for p in others):
+                return others
         compiled = [p for p in named if self._bench.build in builds.builds_of(p)]
         # A vendored library's own examples and tests are compiled, but not into the modules that hold the ops.
         modules = {m for path in {p for p, _ in self._entered} for m in builds.names_of(path)}

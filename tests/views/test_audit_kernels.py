@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from opwalker.model.binary import BuiltKernel, LibraryFacts
-from opwalker.model.reach import HASHED
+from opwalker.model.reach import HASHED, VERSIONED
 from opwalker.model.walk import KernelEntry
 from opwalker.views.audit.kernels import audit_kernels
 
@@ -25,11 +25,13 @@ UNIT = "_INTERNAL_0a1b2c3d_7_rows_cu_4e5f6a7b"
     [
         (f"float, &{UNIT}::twice", "float, &twice", f"`&twice` {HASHED}", "equal"),
         (f"float, &{UNIT}::twice", "float, &thrice", f"`&thrice` {HASHED}", "different"),
+        ("(cub::CUB_200302_700_800_NS::Order)2", "(cub::Order)2", f"`cub::Order` {VERSIONED}", "equal"),
+        ("(cub::CUB_300001_SM_900::Order)2", "(cub::Order)2", f"`cub::Order` {VERSIONED}", "equal"),
         ("float, &ns::twice", "float, &ns::twice", None, "equal"),
         ("float, 4", "float, 4", "`N` is not known", "incomplete"),
     ],
 )
-def test_static_functions_are_compared_without_the_hash_of_their_unit(
+def test_what_a_build_alone_names_is_left_out_of_the_comparison(
     built: str, predicted: str, why: str | None, verdict: str
 ) -> None:
     library = LibraryFacts(

@@ -10,7 +10,7 @@ import pytest
 from opwalker import pipeline
 from opwalker.expand.reach import Follower
 from opwalker.expand.resolve import Candidate
-from opwalker.model.reach import Reach
+from opwalker.model.reach import VERSIONED, Reach
 from opwalker.model.walk import KernelEntry
 
 DECLARED = "template <typename T, int N> __global__ void scale_kernel(T* rows);\n"
@@ -201,3 +201,28 @@ def test_a_file_in_the_language_of_hip_is_for_rocm(
     found = pipeline.kernels(pipeline.Options(source=source, build=build, cache=tmp_path / "cache", jobs=1)).kernels
     assert {kernel.file for kernel in found if kernel.instances} == read
     assert all("compiled for rocm only" in (k.why_incomplete or "") for k in found if k.file not in read)
+
+
+OF_CUB = """
+#include <cub/block/block_scan.cuh>
+#include <torch/library.h>
+using namespace cub;
+constexpr BlockScanAlgorithm SCAN = BLOCK_SCAN_WARP_SCANS;
+template <int Threads, BlockScanAlgorithm Algorithm, typename T> __global__ void scan_kernel(T* x) {}
+template <int Threads> __global__ void plain_kernel(float* x) {}
+void scan(at::Tensor& rows) {
+  scan_kernel<128, SCAN, float><<<1, 128>>>(rows.data_ptr<float>());
+  plain_kernel<cub::BLOCK_LOAD_TRANSPOSE * 32><<<1, 96>>>(rows.data_ptr<float>());
+}
+TORCH_LIBRARY(rowkit, m) { m.def("scan(Tensor! rows) -> ()", &scan); }
+"""
+
+
+def test_what_stands_in_a_namespace_of_a_version_is_not_claimed(
+    library: Callable[[Mapping[str, str]], Path], tmp_path: Path
+) -> None:
+    options = pipeline.Options(source=str(library({"ops.cu": OF_CUB})), cache=tmp_path / "cache", jobs=1)
+    scan, plain = pipeline.kernels(options).kernels
+    assert (scan.instances, scan.complete) == (("128, (cub::BlockScanAlgorithm)2, float",), False)
+    assert (scan.why_incomplete or "").endswith(VERSIONED)
+    assert (plain.instances, plain.complete) == (("96",), True)

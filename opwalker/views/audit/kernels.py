@@ -16,14 +16,16 @@ from opwalker.binary.cubin import arch_order
 from opwalker.model.audit import ForeignKernels, KernelAudit, Provenance
 from opwalker.model.binary import BuiltKernel, LibraryFacts
 from opwalker.model.places import Span
-from opwalker.model.reach import HASHED
+from opwalker.model.reach import HASHED, VERSIONED
 from opwalker.model.walk import KernelEntry
 from opwalker.notation.regex import Regex
 from opwalker.views.audit.lookup import SourceText
 from opwalker.views.audit.side import SourceSide
 
-#: The namespace that nvcc makes of a unit for what only the unit sees: a hash, the file's name with its length, a hash.
-_INTERNAL = Regex(r"\b_INTERNAL_[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}(?:::)?")
+#: The namespace that nvcc makes for what only one unit sees (a hash, the file's name with its length, a hash), and
+#: those of CUB and Thrust with their version and architectures.
+_OF_BUILD = Regex(r"\b_INTERNAL_[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}(?:::)?|\b(?:CUB|THRUST)_\d\w*::")
+_NOT_TOLD = (HASHED, VERSIONED)
 
 
 class _Built(Struct):
@@ -67,7 +69,7 @@ def _audit(
     predicted = {_bare(text): text for entry in entries for text in entry.instances}
     # A definition that this build does not read predicts nothing, and its silence says nothing of the others.
     read = [entry for entry in entries if not _other_build(side, entry)]
-    open_ = [entry for entry in read if not entry.complete and not (entry.why_incomplete or "").endswith(HASHED)]
+    open_ = [entry for entry in read if not entry.complete and not (entry.why_incomplete or "").endswith(_NOT_TOLD)]
     why = next((entry.why_incomplete for entry in open_ if entry.why_incomplete), None)
     whole = bool(read) and not open_
     if not kernels:
@@ -118,8 +120,8 @@ def _verdict(
 
 
 def _bare(arguments: str) -> str:
-    """Arguments without blanks, and without what a build writes before the names of static functions."""
-    return _INTERNAL.sub("", arguments.replace(" ", ""))
+    """Arguments without blanks, and without what a build writes before the names of static functions and of CUB."""
+    return _OF_BUILD.sub("", arguments.replace(" ", ""))
 
 
 def _other_build(side: SourceSide, entry: KernelEntry) -> bool:
