@@ -36,7 +36,7 @@ from opwalker.model.walk import Gap, Span
 from opwalker.notation.regex import Regex
 
 _TORCH_BLOCK = Regex(
-    r"(?:STABLE_)?TORCH_LIBRARY(?P<kind>_FRAGMENT|_IMPL)?(?:_THIS_API_IS_FOR_PER_OP_REGISTRATION_ONLY)?\Z"
+    r"(?:STABLE_)?TORCH_LIBRARY(?P<kind>_FRAGMENT|_IMPL)?(?:_THIS_API_IS_FOR_PER_OP_REGISTRATION_ONLY|_EXPAND)?\Z"
 )
 _PYBIND_BLOCK = frozenset(("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "PYBIND11_PLUGIN", "NB_MODULE"))
 _EXPORT = Regex(r"TVM_FFI_DLL_EXPORT(?:_INTERNAL)?_TYPED_FUNC\Z")

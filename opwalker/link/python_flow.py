@@ -240,8 +240,12 @@ class Flow:
         qualname = step.target or ""
         name = qualname.rpartition(".")[2]
         known = frame.names.get(name)
-        if known is None:
-            known = self.function(frame.path, qualname, frame if frame.scope else None, step.line)
+        own = self.function(frame.path, qualname, frame if frame.scope else None, step.line)
+        # What a decorator further up gets is what those below it made, of this definition and of no other of its name.
+        if known is None or (isinstance(own, Func) and frame.decorated.get(name, own.line) != own.line):
+            known = own
+        if isinstance(own, Func):
+            frame.decorated[name] = own.line
         decorator = self.evaluate(frame, step.value, context)
         result = self.caller.call(decorator, Arguments((known,), ()), context, step.value)
         self.results[frame.path, qualname, step.line] = result

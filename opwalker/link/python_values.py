@@ -141,12 +141,14 @@ class Choice(Value, frozen=True):
 
 
 class Frame(Struct):
-    """The names of a running function: its own, and those of the function that it is nested in."""
+    """The names of a running function: its own, and those of the function that it is nested in. ``decorated`` has the
+    line of the definition whose decorators gave a name its value."""
 
     path: str
     scope: str
     names: dict[str, Value]
     outer: Frame | None = None
+    decorated: dict[str, int] = field(default_factory=dict)
 
     def find(self, name: str) -> Value | None:
         """The value of a name in this function or one around it."""

@@ -218,8 +218,9 @@ class CheckedTree(Protocol):
     def included(self, file: str) -> Collection[str]:
         """The files of the source that a file includes, directly or not; itself among them."""
 
-    def type_of(self, name: str, routine: Routine) -> str:
-        """A type with the aliases of the source followed as far as they are known: ``index_t`` → ``uint32_t``."""
+    def type_of(self, name: str, routine: Routine | None) -> str:
+        """A type with the aliases of the source followed as far as they are known: ``index_t`` → ``uint32_t``. Those
+        of ``routine`` go first; None for a place outside of one."""
 
     def fakes(self, op: Op) -> Sequence[PythonFunction]:
         """The fake implementations of an op, with their parameters."""

@@ -7,7 +7,7 @@ follows pointers taken from a tensor into locals, launches, and calls of functio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -20,6 +20,10 @@ _DEEPEST = 6
 _HARMLESS = frozenset(("requires_grad_", "retain_grad_", "detach_", "rename_", "swap_", "set_", "as_strided_"))
 #: Functions whose first argument is where they write to.
 _FILLS = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)\w*|(?:std::)?mem(?:cpy|set)|(?:at|torch)::\w+_out|atomic\w+")
+#: What is another tensor for certain: a copy, or one that a factory makes.
+_COPY = re.compile(
+    r"\.clone\(\s*(?:[\w:]+\s*)?\)\Z|\A(?:at|torch)::(?:empty|zeros|ones|full)(?:_like)?\(|\A[^()=?]+\s[-+*/]\s[^()=?]+\Z"
+)
 _CONST = re.compile(r"\bconst\b")
 
 
@@ -56,6 +60,8 @@ class Writes:
     def _read(self, routine: Routine, name: str, depth: int) -> Verdict:
         names = _aliases(routine, name)
         anew = _declared_anew(routine, names)
+        for one, lines in _copied(routine, names).items():
+            anew.setdefault(one, []).extend(lines)
         sure = not routine.errors
         for statement in routine.walk():
             held = {
@@ -151,6 +157,7 @@ def _aliases(routine: Routine, name: str) -> dict[str, int]:
     """Names that the data is reached by, and the line from which they do: the parameter, and locals that are made of it
     without a copy."""
     names = {name: 0}
+    ended = {one: min(lines) for one, lines in _copied(routine, (name,)).items()}
     for _ in range(3):
         before = len(names)
         for statement in routine.walk():
@@ -159,13 +166,20 @@ def _aliases(routine: Routine, name: str) -> dict[str, int]:
                 if one.value is None or one.name in names or read_only:
                     continue
                 if ("*" in one.type or "&" in one.type or "auto" in one.type or "Tensor" in one.type) and any(
-                    _is_made_of(value, held) for held in names for value in alternatives(one.value)
+                    _is_made_of(value, held)
+                    for held in names
+                    if one.line <= ended.get(held, one.line)
+                    for value in alternatives(one.value)
                 ):
                     names[one.name] = one.line
             for assigned in statement.assigns:
                 plain = assigned.target.strip()
                 if assigned.operator == "=" and re.fullmatch(r"\w+", plain) and plain not in names:
-                    if any(_points(assigned.value, held) for held in names):
+                    if any(
+                        _points(assigned.value, held)
+                        for held in names
+                        if assigned.line <= ended.get(held, assigned.line)
+                    ):
                         names[plain] = assigned.line
         if len(names) == before:
             break
@@ -182,6 +196,17 @@ def alternatives(value: str) -> tuple[str, ...]:
     if found.kind != "ternary":
         return (value,)
     return tuple(one for side in found.parts[1:] for one in alternatives(print_expression(side)))
+
+
+def _copied(routine: Routine, names: Iterable[str]) -> dict[str, list[int]]:
+    """Lines on which, whichever way is taken, a name is set to another tensor: ``x = x.clone();``."""
+    out: dict[str, list[int]] = {}
+    for statement in routine.statements:
+        for one in statement.assigns if statement.kind == "expression" else ():
+            plain = one.target.strip()
+            if one.operator == "=" and plain in names and _COPY.search(one.value):
+                out.setdefault(plain, []).append(one.line)
+    return out
 
 
 def _declared_anew(routine: Routine, names: dict[str, int]) -> dict[str, list[int]]:

@@ -46,18 +46,14 @@ missing.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.ops import Op, OpImpl
-from opwalker.notation.condition_parse import parse_condition
-from opwalker.notation.condition_terms import TRUE, condition_text, conjoin, disjoin, names_of, negate
-from opwalker.notation.conditions import evaluate
+from opwalker.model.ops import Op
+from opwalker.rules._conditions import uncovered
 
 #: Keys that run nothing on a device.
 _TRACES = frozenset("Meta FakeTensor Autograd AutogradCUDA AutogradCPU ADInplaceOrView Autocast AutocastCUDA".split())
-_MOST_NAMES = 6
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -81,7 +77,7 @@ def _judged(op: Op) -> Draft | None:
         return Draft(at.file, at.line, f"{op.name} has no implementation for a device", related, _short(op), op=op.name)
     if any(one.condition is None for one in real):
         return None
-    missing = _missing(at.condition, real)
+    missing = uncovered(at.condition, [one.condition for one in real])
     if missing is None:
         return None
     keys = ", ".join(sorted({one.key or "every key" for one in real}))
@@ -93,23 +89,6 @@ def _judged(op: Op) -> Draft | None:
         _short(op),
         op=op.name,
     )
-
-
-def _missing(defined: str | None, impls: list[OpImpl]) -> str | None:
-    """The condition under which the op is there and none of its implementations is; None where there is no such one."""
-    there = parse_condition(defined) if defined else TRUE
-    held = disjoin(parse_condition(one.condition or "1") for one in impls)
-    wanted = conjoin((there, negate(held)))
-    names = sorted(names_of(wanted))
-    if not names or len(names) > _MOST_NAMES:
-        return None
-    for chosen in itertools.product((False, True), repeat=len(names)):
-        defines = dict.fromkeys(itertools.compress(names, chosen), "1")
-        absent = frozenset(names) - defines.keys()
-        # A name that is compared with a number decides nothing here: such a condition is unknown, and stays out.
-        if evaluate(there, defines, absent) and evaluate(held, defines, absent) is False:
-            return condition_text([wanted])
-    return None
 
 
 def _short(op: Op) -> str:

@@ -50,12 +50,18 @@ from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 
-_BLOCK = re.compile(r"^[ \t]*(?:STABLE_)?TORCH_LIBRARY\s*\(\s*(\w+)\s*,", re.MULTILINE)
+_BLOCK = re.compile(r"^[ \t]*(?:STABLE_)?TORCH_LIBRARY(?:_EXPAND)?\s*\(\s*(\w+)\s*,", re.MULTILINE)
+#: What a build names anew for each of its modules.
+_BY_BUILD = "TORCH_EXTENSION_NAME"
+#: The same in Python: a library object that owns its namespace.
+_OWNER = re.compile(r"\bLibrary\(\s*[\"'](\w+)[\"']\s*,\s*(?:kind\s*=\s*)?[\"']DEF[\"']")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    files = tree.files("cuda", "cpp")
-    if tree.changed is not None and not any("TORCH_LIBRARY" in tree.text(one) for one in tree.changed & {*files}):
+    files, scripts = tree.files("cuda", "cpp"), tree.files("python")
+    if tree.changed is not None and not any(
+        "TORCH_LIBRARY" in tree.text(one) or _OWNER.search(tree.text(one)) for one in tree.changed & {*files, *scripts}
+    ):
         return
     places: dict[str, list[tuple[str, int]]] = {}
     live = {(one.file, one.line) for op in tree.every_op for one in op.defs if _with_us(one.builds, tree.build)}
@@ -68,14 +74,33 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             line = text.count("\n", 0, found.end()) + 1
             closing = text.count("\n", 0, _end(text, found.end())) + 1
             # A block that this build does not read defines none of its ops.
-            if any(line <= one <= closing for one in ends):
-                places.setdefault(found[1], []).append((file, line))
+            space = _spelt(tree, file, found[1])
+            if space != _BY_BUILD and any(line <= one <= closing for one in ends):
+                places.setdefault(space, []).append((file, line))
+    for file in scripts:
+        text = tree.text(file) if places else ""
+        for found in _OWNER.finditer(text):
+            # Scripts alone may be run one at a time; beside a block in C++ they load it.
+            if found[1] in places and not text[text.rfind("\n", 0, found.start()) + 1 :].lstrip().startswith("#"):
+                places[found[1]].append((file, text.count("\n", 0, found.end()) + 1))
     for space, held in sorted(places.items()):
-        first, *others = sorted(held)
+        # A script comes after the library that it loads.
+        first, *others = sorted(held, key=lambda at: (at[0].endswith(".py"), at))
         for file, line in others:
             if file != first[0] and tree.text(file) != tree.text(first[0]):  # else a copy: one of the two is built
                 related = (Related(first[0], first[1], f"{space} has its primary block here"),)
                 yield Draft(file, line, f"namespace {space} has a second primary block", related, space)
+
+
+def _spelt(tree: CheckedTree, file: str, space: str) -> str:
+    """A namespace, or what the macro of that name stands for in a file."""
+    if space == _BY_BUILD:
+        return space
+    for path in tree.included(file):
+        for macro in tree.macros(path):
+            if macro.name == space and macro.parameters is None and re.fullmatch(r"\s*\w+\s*", macro.body or ""):
+                return (macro.body or "").strip()
+    return space
 
 
 def _with_us(builds: tuple[str, ...] | None, build: str) -> bool:

@@ -77,7 +77,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     f"the fake of {op.name} {said}",
                     (Related(at.file, at.line, f"schema {op.schema}"),),
                     fake.name,
-                    op=op.name,
+                    "info" if said.startswith("calls ") else None,
+                    op.name,
                 )
 
 
@@ -101,7 +102,51 @@ def _difference(op: Op, fake: PythonFunction) -> str | None:
     for name, theirs in zip(wanted, plain, strict=False):
         if name != theirs and theirs in wanted and name in plain:
             return f"takes {theirs} where the op has {name}"
+    if packs:
+        return None
+    return _defaults(op, fake) or _kinds(op, fake, plain) or _names(wanted, plain)
+
+
+def _defaults(op: Op, fake: PythonFunction) -> str | None:
+    """A default of the op that the fake has not: torch hands on no argument that is left at its default."""
+    theirs = dict(fake.defaults)
+    for argument in op.arguments:
+        if argument.default is None or argument.name not in fake.parameters:
+            continue
+        if argument.name not in theirs:
+            return f"has no default for {argument.name}, which the op gives {argument.default}"
+        one, other = _value(argument.default), _value(theirs[argument.name])
+        if one is not None and other is not None and one != other:
+            return f"gives {argument.name} the default {theirs[argument.name]}, and the op {argument.default}"
     return None
+
+
+def _kinds(op: Op, fake: PythonFunction, plain: list[str]) -> str | None:
+    """An argument that the op takes by position and the fake by name alone, or the reverse under another name."""
+    for argument in op.arguments:
+        if argument.name in fake.keyword_only and not argument.kwarg_only:
+            return f"takes {argument.name} by name alone, and the op by position"
+        if argument.kwarg_only and argument.name not in plain:
+            return f"has no {argument.name}, which the op takes by name alone"
+    return None
+
+
+def _names(wanted: list[str], plain: list[str]) -> str | None:
+    for name, theirs in zip(wanted, plain, strict=False):
+        if name != theirs and theirs.strip("_") not in ("", name.strip("_")):
+            return f"calls {theirs} what the op calls {name}"
+    return None
+
+
+def _value(text: str) -> object:
+    """The value of a default where both languages spell it alike; None for one that says nothing."""
+    plain = {"True": "true", "False": "false", "None": "none"}.get(text.strip(), text.strip())
+    if plain.lower() in ("true", "false", "none"):
+        return plain.lower()
+    try:
+        return float(plain)
+    except ValueError:
+        return None
 
 
 RULE = Rule("fake-signature-mismatch", "warning", _run)

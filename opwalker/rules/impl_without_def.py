@@ -45,6 +45,8 @@ import difflib
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.ops import Op
+from opwalker.rules._conditions import uncovered
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -52,6 +54,8 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
     spaces = {name.partition("::")[0] for name in defined}
     for op in tree.ops:
         space, colons, short = op.name.partition("::")
+        if op.defs and op.kind == "torch_library":
+            yield from _alone(op, short)
         # Of a namespace that this source defines nothing in, the definitions are elsewhere.
         if op.defs or not colons or space not in spaces or op.kind not in ("torch_library", "python"):
             continue
@@ -67,6 +71,18 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             related = (Related(at.file, at.line, f"{space}::{near[0]} is defined here"),)
         for impl in op.impls:
             yield Draft(impl.file, impl.line, f"{op.name} is not defined{hint}", related, short, op=op.name)
+
+
+def _alone(op: Op, short: str) -> Iterator[Draft]:
+    """Implementations that some build compiles without the definition that stands in the same file."""
+    for impl in op.impls:
+        beside = [one for one in op.defs if one.file == impl.file]
+        if len(beside) != len(op.defs) or any(one.condition is None for one in beside):
+            continue
+        missing = uncovered(impl.condition, [one.condition for one in beside])
+        if missing is not None:
+            related = (Related(beside[0].file, beside[0].line, f"{op.name} is defined here"),)
+            yield Draft(impl.file, impl.line, f"{op.name} is not defined when {missing}", related, short, op=op.name)
 
 
 RULE = Rule("impl-without-def", "error", _run)

@@ -48,6 +48,7 @@ def _(x):
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
@@ -59,14 +60,22 @@ _TRACES_WRITERS = (2, 5)
 _SERVES = ("Meta", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 
 
+#: Where ops are made up to try something out.
+_TEST = re.compile(r"(?:\A|/)(?:tests?/|test_|conftest)")
+
+
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for op in tree.ops:
-        if op.kind != "torch_library" or op.schema is None or not op.defs or op.fake:
+        if op.kind not in ("torch_library", "python") or op.schema is None or not op.defs or op.fake:
             continue
-        if any(impl.key is None or impl.key in _SERVES for impl in op.impls) or not _has_tensor(op):
+        if op.kind == "python" and _TEST.search(op.defs[0].file):
+            continue
+        if not _has_tensor(op) or (not _decorated(tree, op) and _served(op)):
             continue
         returns = any("Tensor" in one.type for one in op.returns)
         writes = not op.returns and any(one.mutated for one in op.arguments)
+        if writes and _decorated(tree, op):
+            continue  # torch makes up the fake of such an op
         if writes and tree.settings.torch is not None and tree.settings.torch >= _TRACES_WRITERS:
             continue
         yield Draft(
@@ -78,6 +87,20 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             "error" if returns else "warning",
             op.name,
         )
+
+
+def _served(op: Op) -> bool:
+    """Whether an implementation also serves a tensor without data."""
+    return any(impl.key is None or impl.key in _SERVES for impl in op.impls)
+
+
+def _decorated(tree: CheckedTree, op: Op) -> bool:
+    """Whether an op is a Python function below ``custom_op``, which torch never runs to trace it, whatever its key."""
+    if op.kind != "python":
+        return False
+    at = op.defs[0]
+    lines = tree.text(at.file).splitlines()[at.line - 1 : at.line]
+    return any(re.match(r"\s*@(?:[\w.]+\.)?custom_op\(", line) for line in lines)
 
 
 def _has_tensor(op: Op) -> bool:

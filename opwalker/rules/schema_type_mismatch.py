@@ -46,17 +46,31 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if op.schema is None or not op.defs:
             continue
         try:
-            arguments = parse_schema(op.schema).arguments
+            schema = parse_schema(op.schema)
         except SchemaError:
             continue
+        arguments = schema.arguments
         for impl in op.impls:
             found = signatures(tree, impl)
             if len(found) != 1 or len(found[0].parameters) != len(arguments):
                 continue
             routine = tree.routine_at(found[0].file, found[0].line)
+            if len(schema.returns) == 1:
+                kind = schema.returns[0].type
+                if types_agree(kind, tree.type_of(found[0].returns, routine)) is False:
+                    yield Draft(
+                        impl.file,
+                        impl.line,
+                        f"{op.name} returns {print_type(kind)}, and {impl.function} returns {found[0].returns}",
+                        (
+                            Related(op.defs[0].file, op.defs[0].line, f"schema {op.schema}"),
+                            Related(found[0].file, found[0].line, f"{impl.function} as declared"),
+                        ),
+                        "return",
+                        op=op.name,
+                    )
             for argument, (kind, name) in zip(arguments, found[0].parameters, strict=True):
-                known = tree.type_of(kind, routine) if routine is not None else kind
-                if types_agree(argument.type, known) is not False:
+                if types_agree(argument.type, tree.type_of(kind, routine)) is not False:
                     continue
                 yield Draft(
                     impl.file,

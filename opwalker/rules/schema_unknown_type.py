@@ -35,7 +35,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
     for op in tree.ops:
         for one in op.defs:
             text = one.schema or op.schema
-            if text is None or op.kind != "torch_library":
+            if text is None or op.kind not in ("torch_library", "python"):
                 continue
             try:
                 parse_schema(text)

@@ -302,6 +302,19 @@ def test_helpers_alone_register_nothing_and_are_no_gap() -> None:
     assert found.ops.registrations.ops == () and found.reasons() == []
 
 
+def test_decorated_functions_of_one_name_are_each_its_own() -> None:
+    text = """
+    define("kit::one", "(Tensor x) -> Tensor")
+    define("kit::two", "(Tensor x) -> Tensor")
+    @register_fake("kit::one")
+    def _(x): return x
+    @register_fake("kit::two")
+    def _(x): return x + 1
+    """
+    found = Tree({"m.py": HEAD + textwrap.dedent(text)})
+    assert [told(found.op(f"kit::{name}"))[3] for name in ("one", "two")] == [[8], [10]]
+
+
 def test_libraries_from_outside_are_gaps() -> None:
     text = """
     from torch.library import impl

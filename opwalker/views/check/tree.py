@@ -346,10 +346,10 @@ class Tree:
         """The files that a file includes, itself among them."""
         return self._index.closure(file)
 
-    def type_of(self, name: str, routine: Routine) -> str:
+    def type_of(self, name: str, routine: Routine | None) -> str:
         """A type with aliases followed."""
         bare = _bare(name)
-        for statement in routine.walk():
+        for statement in routine.walk() if routine is not None else ():
             for declared in statement.declares:
                 if declared.type == "using" and declared.name == bare and declared.value:
                     return name.replace(bare, declared.value)
