@@ -239,13 +239,10 @@ class Flow:
     def _decorate(self, frame: Frame, step: PyStep, context: Context) -> Value:
         qualname = step.target or ""
         name = qualname.rpartition(".")[2]
-        known = frame.names.get(name)
         own = self.function(frame.path, qualname, frame if frame.scope else None, step.line)
-        # What a decorator further up gets is what those below it made, of this definition and of no other of its name.
-        if known is None or (isinstance(own, Func) and frame.decorated.get(name, own.line) != own.line):
-            known = own
-        if isinstance(own, Func):
-            frame.decorated[name] = own.line
+        # A decorator gets what those below it made, of this definition and of no other of its name.
+        known = frame.names.get(name, own) if frame.decorated.get(name) == own.line else own
+        frame.decorated[name] = own.line
         decorator = self.evaluate(frame, step.value, context)
         result = self.caller.call(decorator, Arguments((known,), ()), context, step.value)
         self.results[frame.path, qualname, step.line] = result
@@ -254,7 +251,7 @@ class Flow:
         frame.names[name] = settled
         return settled
 
-    def function(self, path: str, qualname: str, frame: Frame | None = None, line: int = 0) -> Value:
+    def function(self, path: str, qualname: str, frame: Frame | None = None, line: int = 0) -> Func:
         """The function of that name; of several definitions the first one from ``line`` on."""
         known = self.definitions(path, qualname)
         after = [one for one in known if one.line >= line] or known
