@@ -11,7 +11,7 @@ import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from opwalker.errors import InternalError
+from opwalker.link.traced import Reads
 from opwalker.model.source import SourceRoot
 
 if TYPE_CHECKING:
@@ -26,14 +27,18 @@ if TYPE_CHECKING:
     from opwalker.facts.cpp_lines import Lines
     from opwalker.link.store import Store
     from opwalker.link.traced import Trace
+    from opwalker.unchanged import Change, Version
 
 T = TypeVar("T")
 
 #: The question for what macros make.
 MADE = "made"
 
-#: Files of which an answer follows the lines.
-_MOST_MOVED = 8
+#: Changed files that an answer is compared with.
+_MOST_CHANGED = 24
+
+#: ``(path, digest of the content, digest of its code)``.
+FileState = tuple[str, str, str]
 
 #: What says how something is built.
 BUILT = ("cmake", "toml", "py_builds")
@@ -76,8 +81,9 @@ class Answers:
     store: Store
     #: Every file of the source: ``path -> (size, mtime_ns, language, digest)``.
     known: Mapping[str, tuple[int, int, str, str]]
-    #: The files of C++ that the tools have read so far, and whether they read any of Python.
-    _read: set[str]
+    producers: Mapping[str, str]
+    #: What the tools have read of C++ so far, and whether they read any Python.
+    _read: Reads
     _python_read: bool
     _states: dict[tuple[str, ...], str]
 
@@ -101,23 +107,20 @@ class Answers:
 
     def kept_native(self, question: str, kind: type[T], answer: Callable[[], T], moves: bool = False) -> T:
         """The answer to a question that Python has no say in, but for what it says of builds: it holds until a file of
-        C++ changes that was read on the way, or a name comes or goes anywhere. With ``moves`` it is brought up to date
-        where nothing has changed but the lines that things stand on. Where Python texts have been read on the way, it
-        is kept for the whole tree as it is."""
+        C++ changes in anything that was read on the way, or a name comes or goes that was asked for. With ``moves`` it
+        is brought up to date where nothing of that has changed but the lines that things stand on. Where Python texts
+        have been read on the way, it is kept for the whole tree as it is."""
         from opwalker.link.traced import Trace
 
         made = self._made_states if question != MADE else {}
-        key, whole = self._key(question, "traced"), self._key(question, self._state(()))
+        key, whole = self._key(question, f"traced {self._state(BUILT)}"), self._key(question, self._state(()))
         trace = self.recall(key, Trace)
         if trace is not None:
-            said = self._said(trace.paths, made)
-            state = self._traced(trace.paths, said, made)
-            same = state == trace.state
-            found = self.recall(f"{key}|{trace.state}", kind) if same or moves else None
-            if found is not None and not same:
-                found = self._moved(found, trace, said, made)
+            found = self.recall(f"{key}|{trace.files}", kind)
+            if found is not None and (trace.files != self._files_state or dict(trace.made) != made):
+                found = self._brought_up(found, trace, made, moves)
             if found is not None:
-                self._read.update(trace.paths)
+                self._read.update(trace)
                 return found
         found = self.recall(whole, kind)
         if found is not None:
@@ -130,53 +133,84 @@ class Answers:
                 self.keep(whole, found)
             else:
                 # Whatever the tools have read so far may have had its say.
-                paths = tuple(sorted(self._read))
-                said = self._said(paths, made)
-                trace = Trace(paths, self._traced(paths, said, made), said if moves else ())
+                trace = self._read.trace(self._files_state, made.items())
                 self.keep(key, trace)
-                self.keep(f"{key}|{trace.state}", found)
-                if moves:
-                    self._keep_lines(paths)
+                self.keep(f"{key}|{trace.files}", found)
+                self._keep_files([*trace.whole, *(path for path, _ in trace.parts)] if moves else ())
             self._python_read |= others
         return found
 
-    def _said(self, paths: Sequence[str], made: Mapping[str, str]) -> tuple[str, ...]:
-        """Digests of what files of C++ say, each with that of what macros make in it."""
-        return tuple(f"{self._code.get(path) or self.store.digest_of(path)}:{made.get(path)}" for path in paths)
+    # -- other states of the tree ------------------------------------------------------------------------------------
 
-    def _traced(self, paths: Sequence[str], said: Sequence[str], made: Mapping[str, str]) -> str:
-        """A digest of what some files of C++ say, of what the build files say, of all names anywhere, and of what
-        macros make."""
-        state = hashlib.blake2b(f"{self._state(BUILT)}\n{self._names}\n{made.get('')}\n".encode(), digest_size=16)
-        for path, digest in zip(paths, said, strict=True):
-            state.update(f"{path}:{digest};".encode("utf-8", "surrogateescape"))
-        return state.hexdigest()
-
-    # -- lines that move ---------------------------------------------------------------------------------------------
-
-    def _moved(self, answer: T, trace: Trace, said: Sequence[str], made: Mapping[str, str]) -> T | None:
-        """An answer with its lines as they are now; None where anything else has changed that it was read from."""
+    def _brought_up(self, answer: T, trace: Trace, made: Mapping[str, str], moves: bool) -> T | None:
+        """An answer with its lines as they are now; None where anything else has changed that it was read from, or
+        where it holds more places than lines (without ``moves``) and any of these has moved."""
         from opwalker.link.moved import moved
+        from opwalker.unchanged import moves_of
 
-        rows = zip(trace.paths, trace.said, said, strict=True)
-        changed = [(path, before, now) for path, before, now in rows if before != now]
-        if not 0 < len(changed) <= _MOST_MOVED or self._traced(trace.paths, trace.said, made) != trace.state:
+        changes = self._changes_since(trace.files)
+        if changes is None:
             return None
-        moves: dict[str, Callable[[int], int | None]] = {}
-        for path, before, now in changed:
-            digest, makes = before.split(":", 1)
-            old, new = self._kept_lines(digest), self._lines_of(path)
-            if makes != "None" or not now.endswith(":None") or old is None or old.digest != new.digest:
-                return None
-            moves[path] = functools.partial(_now, old, new)
-        return moved(answer, moves)
+        found = moves_of(trace, changes, made, self._made_names, exact=not moves)
+        return found if found is None else moved(answer, found) if moves else answer
 
-    def _keep_lines(self, paths: Sequence[str]) -> None:
-        """Keep which lines of some files count."""
+    def _changes_since(self, files: str) -> list[Change] | None:
+        """The C++ files that have changed since a state of them; None where that is not known, or where they are too
+        many to look at."""
+        if files not in self._changed:
+            rows = self.recall(f"files:{files}", tuple[FileState, ...])
+            before = {path: (digest, code) for path, digest, code in rows or ()}
+            paths = [path for path, code in self._code.items() if before.get(path, ("", ""))[1] != code]
+            if before.keys() != self._code.keys() or len(paths) > _MOST_CHANGED:
+                self._changed[files] = None
+            else:
+                found = [self._change(path, *before[path]) for path in sorted(paths)]
+                self._changed[files] = None if None in found else found
+        return self._changed[files]
+
+    @functools.cached_property
+    def _changed(self) -> dict[str, list[Change] | None]:
+        return {}
+
+    def _change(self, path: str, digest: str, code: str) -> Change | None:
+        """What a file said in an earlier state, and what it says now; None where the earlier one is not known any
+        more."""
+        from opwalker.unchanged import Change
+
+        text = self.recall(f"text:{code}", str)
+        then = self._version(digest, text if text is not None else "")
+        now = self._version(self.known[path][3], self.text_in_key(path))
+        return Change(path, then, now) if then is not None and now is not None else None
+
+    def _version(self, digest: str, text: str) -> Version | None:
+        from opwalker.facts.cpp_scan import names
+        from opwalker.model.cpp import CppFacts
+        from opwalker.unchanged import Version
+
+        blob = self.store.facts(digest, "cpp", self.producers["cpp"])
+        if blob is None:
+            return None
+        facts = msgspec.msgpack.decode(blob, type=CppFacts)
+        return Version(facts, text, frozenset(names(facts)))
+
+    def _keep_files(self, paths: Iterable[str]) -> None:
+        """Keep the state that all C++ files are in, and the texts of some."""
+        if not self.has(f"files:{self._files_state}"):
+            rows = ((path, self.known[path][3], code) for path, code in self._code.items())
+            self.keep(f"files:{self._files_state}", tuple(rows))
         for path in paths:
-            digest = self._code.get(path)
-            if digest is not None and self._kept_lines(digest) is None:
-                self.keep(f"lines:{digest}", self._lines_of(path))
+            code = self._code.get(path)
+            if code is not None and code not in self._texts_kept and not self.has(f"text:{code}"):
+                self.keep(f"text:{code}", self.text_in_key(path))
+                self._texts_kept.add(code)
+
+    @functools.cached_property
+    def _texts_kept(self) -> set[str]:
+        return set()
+
+    def _made_names(self, path: str) -> frozenset[str]:
+        """The names of what macros make in a file."""
+        return frozenset(name for one in self.made if one.path == path for name in one.plain_names())
 
     def still(self, value: object) -> str:
         """A digest of what a value says, which stays the same where lines of C++ files move and nothing else does."""
@@ -191,7 +225,7 @@ class Answers:
         digest = self._code.get(path)
         if digest is None:
             return None
-        lines = self._kept_lines(digest) or self._lines_of(path)
+        lines = self._kept_lines(digest) or self._lines_of(path, digest)
         return lambda line: None if (number := lines.number(line)) is None else number + 1
 
     def _kept_lines(self, digest: str) -> Lines | None:
@@ -200,12 +234,13 @@ class Answers:
 
         return self.recall(f"lines:{digest}", Lines)
 
-    def _lines_of(self, path: str) -> Lines:
+    def _lines_of(self, path: str, digest: str) -> Lines:
         """The lines of a file that count."""
         from opwalker.facts.cpp_lines import read_lines
 
         if path not in self._lines:
             self._lines[path] = read_lines(self.text_in_key(path))
+            self.keep(f"lines:{digest}", self._lines[path])
         return self._lines[path]
 
     @functools.cached_property
@@ -220,7 +255,7 @@ class Answers:
         """What macros make in the tree: it has its say in every other answer, wherever it was read from."""
         from opwalker.expand.made import MadeFile
 
-        others, self._read = self._read, set()
+        others, self._read = self._read, Reads()
         found = self.kept_native(MADE, tuple[MadeFile, ...], self._read_made)
         self._read = others
         return found
@@ -241,15 +276,15 @@ class Answers:
         return {**states, "": whole.hexdigest()}
 
     @functools.cached_property
-    def _names(self) -> str:
-        """A digest of the names that files of C++ hold, by file."""
-        rows = "\n".join(f"{path}:{digest}" for digest, path in sorted(self.store.names_of_kind("named")))
+    def _files_state(self) -> str:
+        """What stands for all C++ code."""
+        rows = "\n".join(f"{path}:{digest}" for path, digest in self._code.items())
         return hashlib.blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
     @functools.cached_property
     def _code(self) -> dict[str, str]:
         """Digests of C++ code: what stands behind the last word of it does not count."""
-        return {path: digest for digest, path in self.store.names_of_kind("code")}
+        return {path: digest for digest, path in sorted(self.store.names_of_kind("code"), key=lambda row: row[1])}
 
     def _settings(self) -> str:
         # The folder is part of the key as little as the time is: only what was read and what read it.
@@ -266,6 +301,10 @@ class Answers:
             with contextlib.suppress(msgspec.MsgspecError):
                 return msgspec.msgpack.decode(blob, type=kind)
         return None
+
+    def has(self, key: str) -> bool:
+        """Whether anything is kept under a key."""
+        return self.store.result(f"{key}|{_program()}") is not None
 
     def keep(self, key: str, answer: object) -> None:
         """Keep an answer under a key."""
@@ -307,8 +346,3 @@ class _Numbers(dict):
             self[path] = self._of(path)
         return self[path]
 
-
-def _now(old: Lines, new: Lines, line: int) -> int | None:
-    """Where a line of a file is that has changed in nothing but where its lines stand."""
-    number = old.number(line)
-    return new.line(number) if number is not None else None

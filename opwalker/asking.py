@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 
 from opwalker.answers import BUILT, Answers, Options
+from opwalker.link.traced import Reads
 from opwalker.model.build import BuildFacts
 from opwalker.model.source import FileEntry, SourceRoot
 from opwalker.model.walk import Gap, Op, SourceInfo
@@ -95,8 +96,8 @@ class Session(Answers):
             self.say(f"{path} was not read: {problem.message}")
         self._states: dict[tuple[str, ...], str] = {}
         self._python_read = False
-        #: The files of C++ that the workbench has read so far.
-        self._read: set[str] = set()
+        #: What the workbench has read so far.
+        self._read = Reads()
         for name, readings, kind in KEPT:
             readings.recall_from(lambda name=name, kind=kind: self.recall(self._key(name, ""), kind))
         self.producers = registry.producers(registry.REGISTRY)
@@ -114,14 +115,12 @@ class Session(Answers):
     def _new_workbench(self, made: tuple[MadeFile, ...]) -> Workbench:
         from opwalker.expand.workbench import Workbench
         from opwalker.link.index import Index
-        from opwalker.link.traced import TracedFacts
         from opwalker.views.build_side import build_view
 
         builds = self.builds
         folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
-        facts = TracedFacts(self._stored)
-        self._read = facts.read
-        index = Index(facts, tuple(folders))
+        index = Index(self._stored, tuple(folders))
+        self._read = index.reads
         return Workbench(
             index,
             build_view(builds, self._read_for(None), self._cuda.names)
@@ -148,7 +147,7 @@ class Session(Answers):
             return self.kept_native(question, kind, lambda: answer(self.workbench), moves)
         others = self._read
         found = self.kept_native(question, kind, lambda: answer(self._new_workbench(self.made)), moves)
-        others |= self._read
+        others.update(self._read)
         self._read = others
         return found
 

@@ -156,7 +156,7 @@ def test_after_any_edit_as_after_a_fresh_start(shallow, tmp_path_factory: pytest
         ("csrc/row_kernels.h", in_front, False),  # macros make code of it
         ("csrc/running_sum.cu", in_front, True),
         ("csrc/running_sum.cu", tuned, True),
-        ("csrc/running_sum.cu", code_behind, False),
+        ("csrc/running_sum.cu", code_behind, True),
         ("csrc/segment_sum.cu", tuned, False),
         ("csrc/running_sum.cu", another_meaning, False),
         ("csrc/segment_sum.cu", code_behind, False),

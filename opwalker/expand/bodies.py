@@ -114,11 +114,11 @@ class Body:
         path, position, _ = self.expanded.origin(offset)
         if path == KNOWN:
             return self.path, self.use_line(offset)
-        return path, self._files.view(path).blanked.line(position)
+        return path, self._files.part(path).blanked.line(position)
 
     def line_in(self, path: str, position: int) -> int:
         """The line of a position in a file that holds part of this body."""
-        return self._files.view(path).blanked.line(position)
+        return self._files.part(path).blanked.line(position)
 
     def condition_at(self, offset: int) -> tuple[str, ...]:
         """The preprocessor conditions that the text at an offset stands under and its function does not."""
@@ -130,7 +130,7 @@ class Body:
         only where ``elsewhere`` asks for them."""
         if path == KNOWN:
             return ()
-        conditionals = self._files.view(path).conditionals
+        conditionals = self._files.part(path).conditionals
         terms = conditionals.conditions[conditionals.at(position)]
         if self.function is None or path != self.path:
             return terms if elsewhere or path == self.path else ()
@@ -138,12 +138,19 @@ class Body:
         return terms[len(own) :] if terms[: len(own)] == own else terms
 
     def code(self, path: str) -> str:
-        """The text of a file that holds part of this body, comments blanked; of bundled macros, nothing."""
-        return self._files.view(path).blanked.code if path != KNOWN else ""
+        """The text of a file that holds part of this body, comments blanked; of bundled macros, nothing. It is for one
+        who looks at nothing but this body and the macros that wrote it."""
+        return self._files.part(path).blanked.code if path != KNOWN else ""
+
+    def head(self, path: str, function: Function) -> str:
+        """What stands before a function's name, from the beginning of its first line at the most, comments blanked."""
+        blanked = self._files.part(path).blanked
+        first = blanked.line_starts[function.start_line - 1]
+        return blanked.code[max(first, blanked.code.rfind(";", first, function.offset) + 1) : function.offset]
 
     def use_line(self, offset: int) -> int:
         """The line of the function's own file on which the text at an offset takes effect."""
-        return self._files.view(self.path).blanked.line(self.expanded.use_position(offset))
+        return self._files.part(self.path).blanked.line(self.expanded.use_position(offset))
 
     def locals_at(self, name: str, offset: int) -> list[LocalFact]:
         """The locals that a name can mean at an offset: those of the innermost block around it that declares it."""
@@ -261,7 +268,7 @@ class Bodies:
         """Files that a body includes in its middle and that the tree lacks: ``(path, line, why)``."""
         if body.function is None:
             return []
-        view = self.files.view(body.path)
+        view = self.files.part(body.path)
         out = []
         for directive in view.blanked.directives:
             if directive.name == "include" and body.function.body_start < directive.offset < body.function.body_end:

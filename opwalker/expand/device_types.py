@@ -65,7 +65,7 @@ class DeviceTypes:
             return self._alias(simple, given, reader, depth, within)
         path, made = found[0]
         members = [
-            v for v in self._index.facts(path).variables if v.scope == (*made.scope, made.name) and not v.constant
+            v for v in self._index.declared(path).variables if v.scope == (*made.scope, made.name) and not v.constant
         ]
         if len(members) != 1 or made.bases:
             return None

@@ -164,7 +164,7 @@ class ClassReading:
 
     def _told_apart(self, path: str, made: ClassDef, other_path: str, other: ClassDef) -> None:
         """Raises Unknown where it is not known whether the build reads one definition of a class, or another."""
-        terms = self.tools.index.facts(path).conditions[made.condition]
+        terms = self.tools.index.declared(path).conditions[made.condition]
         # Of what differs between passes over one unit, one pass reads the one, and another the other.
         if (
             terms
@@ -187,7 +187,7 @@ class ClassReading:
 
     def _inside(self, place: Place, member: str) -> Term | None:
         path, made = place.path, place.made
-        facts = self.tools.index.facts(path)
+        facts = self.tools.index.declared(path)
         name, _, arguments = member.partition("<")
         name = name.strip()
         depth = len(made.scope) + 1
@@ -240,7 +240,7 @@ class ClassReading:
         return None
 
     def _may_hold(self, path: str, entry) -> bool:
-        facts = self.tools.index.facts(path)
+        facts = self.tools.index.declared(path)
         terms = facts.conditions[entry.condition]
         return not terms or self.tools.resolver.holds(path, terms, entry.offset) is not False
 
@@ -271,7 +271,7 @@ class ClassReading:
 
     def _member_template(self, place: Place, simple: str, parts, member: str | None) -> Term | None:
         path, made = place.path, place.made
-        facts = self.tools.index.facts(path)
+        facts = self.tools.index.declared(path)
         if simple == made.name and made.template is not None:
             primary = (path, made) if made.specialisation is None else None
             outer = outer_of(place.type)
@@ -331,7 +331,7 @@ class ClassReading:
             inside = self.standing_in(place)
             out += [
                 (self.tools.expand(place.path, v.value, v.offset), inside)
-                for v in self.tools.index.facts(place.path).variables
+                for v in self.tools.index.declared(place.path).variables
                 if v.name == simple and place.made.body_start < v.offset < place.made.body_end and v.value
             ]  # fmt: skip
             place = self._told(outer_of(place.type)) if not out else None
@@ -359,7 +359,7 @@ class ClassReading:
             # A constant has internal linkage unless its unit declares it as well.
             bare = [p for p, other in entries if other.scope == v.scope and not other.value]
             declares = any(p in index.closure(path) for p in bare)
-            terms = index.facts(path).conditions[v.condition]
+            terms = index.declared(path).conditions[v.condition]
             if (declares or not v.constant) and self.tools.resolver.holds(path, terms, v.offset) is not False:
                 out.append((path, v))
         return out
@@ -382,7 +382,7 @@ class ClassReading:
         """The data members of a class, in order, without static ones."""
         made = place.made
         return [
-            v for v in self.tools.index.facts(place.path).variables
+            v for v in self.tools.index.declared(place.path).variables
             if made.body_start < v.offset < made.body_end and len(v.scope) == len(made.scope) + 1
             and not (v.constant and v.value is not None)
         ]  # fmt: skip

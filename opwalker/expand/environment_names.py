@@ -276,7 +276,7 @@ class NameLookup(Sight):
         for other_path, other, other_text in others:
             if other is entry or other.scope != entry.scope or not other_text or " ".join(other_text.split()) == held:
                 continue
-            facts = self.tools.index.facts(path)
+            facts = self.tools.index.declared(path)
             terms = facts.conditions[entry.condition]
             if not terms or self.tools.resolver.holds(path, terms, entry.offset) is not True:
                 places = f"{path}:{entry.line} and {other_path}:{other.line}"
@@ -294,7 +294,7 @@ class NameLookup(Sight):
         outer = self._outer(qualifiers)
         found: dict[str, ConstTerm] = {}
         for path in self.tools.index.paths_of(name, ("enumerator",)):
-            facts = self.tools.index.facts(path)
+            facts = self.tools.index.declared(path)
             for _, enum in self._read_here((path, e) for e in facts.enums if any(m == name for m, _ in e.members)):
                 full = "::".join((*enum.scope, enum.name))
                 if (

@@ -29,7 +29,7 @@ class Sight:
         for path, entry in entries:
             if path not in near:
                 continue
-            facts = self.tools.index.facts(path)
+            facts = self.tools.index.declared(path)
             terms = facts.conditions[entry.condition]
             if terms and self.tools.resolver.holds(path, terms, entry.offset) is False:
                 continue

@@ -184,7 +184,7 @@ class ValueTypes:
         if place is None:
             raise Unknown(f"the members of `{owner.text[:60]}` are not known")
         inside = self.standing_in(place)
-        for variable in self.tools.index.facts(place.path).variables:
+        for variable in self.tools.index.declared(place.path).variables:
             if variable.name == name and place.made.body_start < variable.offset < place.made.body_end:
                 return inside.type(variable.type)
         before = self.standing_before(place)

@@ -130,21 +130,31 @@ class Files:
 
     def view(self, path: str) -> FileView:
         """The view of a file."""
+        self._index.reads.whole.add(path)
+        return self._view(path)
+
+    def part(self, path: str, start: int = 0, end: int = 0) -> FileView:
+        """The view of a file, for one who looks at no functions but those in a span, at what stands above these, and at
+        what is no function."""
+        self._index.reads.part(path, start, end)
+        return self._view(path)
+
+    def _view(self, path: str) -> FileView:
         found = self._views.get(path)
         if found is None:
             text = self._texts.pop(path, None)
-            text = self._index.store.text(path) if text is None else text
+            text = self._index.part(path) if text is None else text
             found = self._views[path] = FileView(path, text, self._made.get(path, ()))
         return found
 
     def plain(self, path: str, start: int, end: int) -> str:
         """What the file's ``plain`` text has in ``[start, end)``, a definition's body: the rest is not looked at."""
         if path not in self._views and path not in self._made:
-            text = self._texts.get(path)
-            if text is None:
-                text = self._texts[path] = self._index.store.text(path)
+            text = self._index.part(path, start, end) if path not in self._texts else self._texts[path]
+            self._texts[path] = text
+            self._index.reads.part(path, start, end)
             return blank(text[start:end]).plain
-        return self.view(path).blanked.plain[start:end]
+        return self.part(path, start, end).blanked.plain[start:end]
 
     def resolve_include(self, path: str, target: str) -> str | None:
         """The tree's file that an include means, None for one outside it."""

@@ -186,7 +186,7 @@ class HeldFunctions:
 
     def _position(self, path: str, field: Variable) -> int:
         """Which of its class's data members a field is."""
-        facts = self._index.facts(path)
+        facts = self._index.declared(path)
         own = sorted((v.offset, v.name) for v in facts.variables if v.scope == field.scope and "static" not in v.type)
         return [name for _, name in own].index(field.name)
 
@@ -217,7 +217,7 @@ class HeldFunctions:
             return
         near = self._near(frame, body)
         for path in sorted(near):
-            facts = self._index.facts(path)
+            facts = self._index.declared(path)
             for variable in facts.variables if facts else ():
                 if variable.value and re.search(rf"\b{name}\b", variable.type):
                     yield _Held(variable.value, Context(path, frame.root, variable.scope), variable.type)

@@ -209,7 +209,7 @@ class Homes:
         return memo[key]
 
     def _classes(self, candidate: Candidate) -> list[tuple[str, ClassDef]]:
-        facts = self._tools.index.facts(candidate.path)
+        facts = self._tools.index.declared(candidate.path)
         offset = candidate.function.offset
         found = [(candidate.path, c) for c in (facts.classes if facts else ()) if c.body_start < offset < c.body_end]
         if not found:

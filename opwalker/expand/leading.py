@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from functools import cached_property
+from collections.abc import Set
+from functools import cached_property, reduce
+from operator import or_
 
 from opwalker.expand.files import Files
 from opwalker.expand.resolve import Candidate
@@ -135,9 +137,9 @@ class Leading:
         return False
 
     @cached_property
-    def _all_names(self) -> frozenset[str]:
+    def _all_names(self) -> Set[str]:
         kinds = ("function", "macro", "class", "alias", "variable")
-        return frozenset().union(*(self._index.names_of_kind(kind) for kind in kinds))
+        return reduce(or_, (self._index.names_of_kind(kind) for kind in kinds))
 
     def _calls_what_it_gets(self, candidate: Candidate) -> bool:
         """Whether a function calls a parameter, or something of a type that it is a template of."""
@@ -161,6 +163,6 @@ class Leading:
         return False
 
     def _around(self, candidate: Candidate) -> list:
-        facts = self._index.facts(candidate.path)
+        facts = self._index.declared(candidate.path)
         at = candidate.function.offset
         return [c for c in (facts.classes if facts else ()) if c.body_start < at < c.body_end]

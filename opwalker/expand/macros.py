@@ -151,7 +151,7 @@ class MacroTable:
         found = self._events.get(path)
         if found is None:
             found = {}
-            facts = self._index.facts(path)
+            facts = self._index.declared(path)
             for event in facts.macros if facts else ():
                 found.setdefault(event.name, []).append((event.offset, event))
             self._events[path] = found
@@ -229,7 +229,7 @@ class MacroTable:
         for path in self._index.store.paths_of(name, ("macro",)):
             if path == user:
                 continue  # what its own file defines below the use does not hold at it
-            facts = self._index.facts(path)
+            facts = self._index.declared(path)
             for event in facts.macros if facts else ():
                 # An object-like macro of some other file's is rarely meant: the name may as well be a variable.
                 if event.name == name and event.body is not None and event.parameters is not None:
@@ -260,7 +260,7 @@ class MacroTable:
             events += [(at, included) for at, included in self._index.includes(path) if at < offset]
         events.sort(key=lambda item: -item[0])
         out: list[tuple[str, MacroEvent, bool | None]] = []
-        facts = self._index.facts(path)
+        facts = self._index.declared(path)
         for at, event in events:
             if isinstance(event, str):
                 if event in seen or not (event in self._definers(name) or self._included_defines(name, event)):
@@ -294,7 +294,7 @@ class MacroTable:
         return out
 
     def _is_fallback(self, path: str, event: MacroEvent) -> bool:
-        facts = self._index.facts(path)
+        facts = self._index.declared(path)
         return event.body is not None and f"!defined({event.name})" in facts.conditions[event.condition]
 
     def _definers(self, name: str) -> frozenset[str]:

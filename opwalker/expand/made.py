@@ -65,6 +65,12 @@ class MadeFile(Struct, frozen=True):
             yield from ("|", *(str(one.name) for one in kind))
         yield from (member for enum in self.enums for member, _ in enum.members)
 
+    def plain_names(self) -> Iterator[str]:
+        """The names alone."""
+        for kind in (self.functions, self.classes, self.enums, self.aliases, self.variables):
+            yield from (one.name for one in kind)
+        yield from (member for enum in self.enums for member, _ in enum.members)
+
 
 def read_made(
     index: Index, files: Files, macros: MacroTable, preprocessor: Preprocessor, instantiations: bool = False

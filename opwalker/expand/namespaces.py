@@ -44,7 +44,7 @@ class Namespaces:
         for path in (root, *sorted(self._index.closure(root))):
             found = self._of_file.get(path)
             if found is None:
-                facts = self._index.facts(path)
+                facts = self._index.declared(path)
                 aliases = facts.aliases if facts is not None else ()
                 found = self._of_file[path] = tuple(alias for alias in aliases if alias.kind in _KINDS)
             yield from found

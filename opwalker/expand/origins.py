@@ -309,10 +309,9 @@ def _tests(body: Body, block: Block, offset: int) -> bool:
 def _default_line(body: Body, candidate: Candidate, parameter: TemplateParameter) -> int:
     """The line of a template's head that gives a parameter its default; that of the function's name where none does."""
     function = candidate.function
-    before = body.code(candidate.path)[: function.offset]
-    head = before[before.rfind(";") + 1 :]
+    head = body.head(candidate.path, function)
     written = list(re.finditer(rf"(?<!\w){re.escape(parameter.name)}\s*=(?!=)", head)) if parameter.name else []
-    return body.line_in(candidate.path, len(before) - len(head) + written[-1].start()) if written else function.line
+    return body.line_in(candidate.path, function.offset - len(head) + written[-1].start()) if written else function.line
 
 
 def _telling(branches: list[T], condition: Callable[[T], str], text: str) -> T:

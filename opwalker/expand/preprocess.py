@@ -53,7 +53,7 @@ class Preprocessor:
 
     def span(self, path: str, start: int, end: int, root: str) -> Expanded:
         """Expand ``[start, end)`` of ``path``, read in the translation unit that begins at ``root``."""
-        view = self._files.view(path)
+        view = self._files.part(path, start, end)
         run = _Run(self, self._macros, path, root)
 
         def truth(terms: tuple[str, ...], at: int) -> bool | None:

@@ -94,7 +94,7 @@ class Resolver:
 
     def is_read(self, path: str, function: Function, root: str | None = None) -> bool:
         """Whether the configured build can read a definition at all, in the unit that begins at ``root`` if given."""
-        facts = self._index.facts(path)
+        facts = self._index.declared(path)
         terms = facts.conditions[function.condition]
         on_device = "global" in function.flags or "device" in function.flags
         macros = self._device_macros if on_device else self._macros
@@ -115,7 +115,7 @@ class Resolver:
             seen, pending = {root}, [root]
             while pending:
                 path = pending.pop()
-                facts = self._index.facts(path)
+                facts = self._index.declared(path)
                 under = {i.offset: facts.conditions[i.condition] for i in facts.includes} if facts else {}
                 for at, found in self._index.includes(path):
                     if found not in seen and self.holds(path, under.get(at, ()), at) is not False:

@@ -70,7 +70,7 @@ class RoutineReader:
         flags = function.flags
         if "global" in flags or "device" in flags or not _MACRO.search(function.return_type):
             return flags
-        start = self._files.view(path).blanked.line_starts[function.start_line - 1]
+        start = self._files.part(path).blanked.line_starts[function.start_line - 1]
         head = self._host.span(path, start, function.offset, root).text
         made = (name for name in ("global", "device", "host") if f"__{name}__" in head and name not in flags)
         return (*flags, *made)
@@ -83,7 +83,7 @@ class _Teller:
         self._path = path
         self._expanded = expanded
         self._files = files
-        self._line = files.view(path).blanked.line
+        self._line = files.part(path).blanked.line
         #: What is left out of the text of the statement that is being told: the insides of its lambdas.
         self._cuts: list[Span2] = []
 
@@ -172,4 +172,4 @@ class _Teller:
         name = self._expanded.chain(expansion)[-1].name
         if path == KNOWN:
             return MacroUse(name, "", 0, known=True)
-        return MacroUse(name, path, self._files.view(path).blanked.line(position))
+        return MacroUse(name, path, self._files.part(path).blanked.line(position))

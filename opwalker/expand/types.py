@@ -134,7 +134,7 @@ class TypeReader:
     def _member_type(self, name: str, context: Context) -> str | None:
         """The type of a data member of the class around the context, or of a variable at namespace level."""
         for path in self._index.paths_of(name, ("variable",)):
-            facts = self._index.facts(path)
+            facts = self._index.declared(path)
             for variable in facts.variables if facts else ():
                 if (
                     variable.name == name

@@ -34,8 +34,9 @@ from opwalker.model.cpp import Function, Parameter
 
 #: ``keep(question, type of the answer, how to find it)``.
 Keep = Callable[[str, Any, Callable[[], Any]], Any]
-#: ``apart(question, type of the answer, how to find it with tools that have read nothing else)``.
-Apart = Callable[[str, Any, Callable[["Workbench"], Any]], Any]
+#: ``apart(question, type of the answer, how to find it with tools that have read nothing else, moves)``: with ``moves``
+#: the answer holds lines, and no other places.
+Apart = Callable[..., Any]
 
 
 def at_once(question: str, kind: Any, read: Callable[[], Any]) -> Any:
@@ -153,6 +154,8 @@ class Workbench:
         self._implementations: dict[str, list[Binding]] | None = None
         self.keep = keep
         self.apart = apart or self.together
+        #: Whether what is asked for apart may be known from before.
+        self.keeps_apart = apart is not None
         self._instantiated = False
         self._scope_names: dict[tuple[str, str], str | None] = {}
         index.scope_name = self._scope_name
@@ -168,7 +171,7 @@ class Workbench:
         unit = self.unit()
         return read_made(self.index, self.files, unit.macros, unit.preprocessor, instantiations)
 
-    def together(self, question: str, kind: Any, read: Callable[[Workbench], Any]) -> Any:
+    def together(self, question: str, kind: Any, read: Callable[[Workbench], Any], moves: bool = False) -> Any:
         """An ``Apart`` that knows no answer, and hands out these tools."""
         return read(self)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -44,9 +44,10 @@ class Lines(Struct, frozen=True):
         return start + number - first
 
 
-def read_lines(text: str) -> Lines:
-    """The lines of a file that count, up to its last one of code."""
-    read = _Reader(text)
+def read_lines(text: str, left_out: Iterable[tuple[int, int]] = ()) -> Lines:
+    """The lines of a file that count, up to its last one of code. Of the lines in ``left_out``, first and last of each
+    stretch, none does: they are as blank ones that separate code."""
+    read = _Reader(text, left_out)
     kept = [*read.head(), *read.body()]
     digest = hashlib.blake2b(digest_size=16)
     digest.update("\n".join(read.lines[at] for at in kept).encode("utf-8", "surrogateescape"))
@@ -58,9 +59,12 @@ class _Reader:
     """The lines of a text, by number from 0. ``_held`` are those that begin within a comment, a string or a line that
     goes on: they are what they are part of."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, left_out: Iterable[tuple[int, int]]) -> None:
         self.lines = text.split("\n")
         self._held = set(_held(text))
+        for first, last in left_out:
+            self.lines[first - 1 : last] = [""] * (last - first + 1)
+            self._held.difference_update(range(first - 1, last))
         self._end = len(self.lines)
         while self._end and self._silent(self._end - 1):
             self._end -= 1

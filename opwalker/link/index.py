@@ -11,9 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Parameter, Variable
+from opwalker.link.traced import Names, NotedFacts, Reads
+from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Include, MacroEvent, Parameter, Variable
 
 
 class FactStore(Protocol):
@@ -42,13 +44,29 @@ class FactStore(Protocol):
 _FEW = 48
 
 
+class Declared(Struct, frozen=True):
+    """What a file says but for functions, and for what macros make of it: fields of ``CppFacts``."""
+
+    conditions: tuple[tuple[str, ...], ...] = ((),)
+    includes: tuple[Include, ...] = ()
+    macros: tuple[MacroEvent, ...] = ()
+    classes: tuple[ClassDef, ...] = ()
+    enums: tuple[EnumDef, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    variables: tuple[Variable, ...] = ()
+
+
 class Index:
     """Facts of a tree, joined by name and by include."""
 
     def __init__(self, store: FactStore, include_dirs: Sequence[str] = ()) -> None:
-        self.store = store
+        #: What was asked for so far.
+        self.reads = Reads()
+        self._stored = store
+        self.store: FactStore = NotedFacts(store, self.reads)
         self._include_dirs = tuple(include_dirs)
         self._facts: dict[str, CppFacts | None] = {}
+        self._declared_in: dict[str, tuple[CppFacts | None, Declared | None]] = {}
         self._by_base: dict[str, list[str]] | None = None
         self._paths: frozenset[str] | None = None
         self._listed: dict[str, list[str]] = {}
@@ -59,6 +77,7 @@ class Index:
         self._entries: dict[tuple[str, ...], list[tuple[str, object]]] = {}
         self._entries_by_path: dict[tuple[str, ...], tuple[list, dict[str, list[tuple[str, object]]]]] = {}
         self._kind_names: dict[str, set[str]] = {}
+        self._names: dict[str, Names] = {}
         self._added_names: dict[str, set[str]] = {}
         self._namespace_aliases: dict[str, dict[str, str]] = {}
         self._type_names: Set[str] | None = None
@@ -77,8 +96,46 @@ class Index:
 
     def facts(self, path: str) -> CppFacts | None:
         """The facts of a file; None for a path that is not in the tree."""
+        self.reads.whole.add(path)
+        return self._read(path)
+
+    def declared(self, path: str) -> Declared | None:
+        """The facts of a file but for its functions: an answer that was read from them alone may outlive changes of
+        functions."""
+        self.reads.part(path)
+        if path not in self._declared_in or self._declared_in[path][0] is not self._facts.get(path):
+            facts = self._read(path)
+            fields = Declared.__struct_fields__
+            made = Declared(*(getattr(facts, name) for name in fields)) if facts is not None else None
+            self._declared_in[path] = (facts, made)
+        return self._declared_in[path][1]
+
+    def part(self, path: str, start: int = 0, end: int = 0) -> str:
+        """A file's text, for one who looks at no functions but those in a span, at what stands above these, and at
+        what is no function."""
+        self.reads.part(path, start, end)
+        return self._stored.text(path)
+
+    def functions_at(self, path: str, line: int) -> list[Function]:
+        """The functions of a file whose names stand on a line, those with a body."""
+        self.reads.part(path)
+        facts = self._read(path)
+        found = [f for f in (facts.functions if facts is not None else ()) if f.line == line and f.body_end]
+        for function in found:
+            self.reads.part(path, function.offset, function.body_end)
+        return found
+
+    def functions_near(self, path: str) -> tuple[Function, ...]:
+        """The functions of a file, for one who goes by whether they own something, and says by ``part`` which do."""
+        self.reads.part(path)
+        self.reads.near.add(path)
+        facts = self._read(path)
+        return facts.functions if facts is not None else ()
+
+    def _read(self, path: str) -> CppFacts | None:
         if path not in self._facts:
-            facts = self._facts[path] = self.store.cpp_facts(path)
+            self.reads.loaded.add(path)
+            facts = self._facts[path] = self._stored.cpp_facts(path)
             if facts is not None and self.scope_name is not None:
                 facts = self._renamed(path, facts)
             for more in self._more.pop(path, ()):
@@ -92,11 +149,11 @@ class Index:
         changed: dict[str, tuple] = {}
         for name in ("functions", "classes", "enums", "aliases", "variables", "invocations"):
             entries = getattr(facts, name)
-            if any(part in macros for item in entries for part in item.scope):
+            if not macros.isdisjoint({part for item in entries for part in item.scope}):
                 changed[name] = tuple(self._in_scope(path, item, macros) for item in entries)
         if self.parameters is not None:
             functions = changed.get("functions", facts.functions)
-            if any(not p.name and p.type in macros for f in functions for p in f.parameters):
+            if not macros.isdisjoint({p.type for f in functions for p in f.parameters if not p.name}):
                 changed["functions"] = tuple(
                     replace(f, parameters=self.parameters(path, f))
                     if any(not p.name and p.type in macros for p in f.parameters)
@@ -123,9 +180,11 @@ class Index:
 
     def names_of_kind(self, kind: str) -> Set[str]:
         """All names of a kind, for a quick no."""
-        if kind not in self._kind_names:
-            self._kind_names[kind] = {*self.store.names_of_kind(kind), *self._added_names.get(kind, ())}
-        return self._kind_names[kind]
+        found = self._names.get(kind)
+        if found is None:
+            held = self._kind_names[kind] = {*self._stored.names_of_kind(kind), *self._added_names.get(kind, ())}
+            found = self._names[kind] = Names(held, (kind,), self.reads)
+        return found
 
     def _add_name(self, kind: str, name: str) -> None:
         self._added_names.setdefault(kind, set()).add(name)
@@ -171,7 +230,7 @@ class Index:
             found = self._namespace_aliases[root] = {
                 alias.name: alias.target
                 for path in sorted(self.closure(root))
-                if (facts := self.facts(path)) is not None
+                if (facts := self.declared(path)) is not None
                 for alias in facts.aliases
                 if alias.kind == "namespace"
             }
@@ -186,8 +245,9 @@ class Index:
 
     def paths_of(self, name: str, kinds: Sequence[str]) -> list[str]:
         """Files in which a name is one of ``kinds``, entered declarations included, sorted."""
+        self.reads.asked.add(name)
         made = [path for kind in kinds for path in self._declared.get((name, kind), ())]
-        return sorted({*self.store.paths_of(name, kinds), *made})
+        return sorted({*self._stored.paths_of(name, kinds), *made})
 
     def add_functions(self, path: str, functions: Sequence[Function]) -> None:
         """Enter functions that the file's own facts do not show, such as those whose head a macro makes."""
@@ -201,22 +261,24 @@ class Index:
 
     def paths_with(self, kind: str) -> list[str]:
         """Files that hold any name of a kind, entered functions included, sorted."""
-        return sorted({*self.store.paths_with(kind), *self._made_kinds.get(kind, ())})
+        self.reads.kinds.add(kind)
+        return sorted({*self._stored.paths_with(kind), *self._made_kinds.get(kind, ())})
 
     @property
     def paths(self) -> frozenset[str]:
         """Every C++/CUDA path of the tree."""
         if self._paths is None:
-            self._paths = frozenset(self.store.cpp_paths())
+            self._paths = frozenset(self._stored.cpp_paths())
         return self._paths
 
     def functions(self, name: str) -> tuple[tuple[str, Function], ...]:
         """Every function, kernel or declaration of a simple name, with its path, in path and line order."""
         if name not in self._functions:
             found: list[tuple[str, Function]] = []
-            paths = self.store.paths_of(name, ("function", "kernel", "declaration", "instantiation"))
+            self.reads.asked.add(name)
+            paths = self._stored.paths_of(name, ("function", "kernel", "declaration", "instantiation"))
             for path in sorted({*paths, *self._made.get(name, ())}):
-                facts = self.facts(path)
+                facts = self._read(path)
                 if facts:
                     found += [(path, f) for f in facts.functions if f.name == name]
             self._functions[name] = tuple(found)
@@ -231,7 +293,7 @@ class Index:
         if out is None:
             out = []
             for path in self.paths_of(name, kinds):
-                facts = self.facts(path)
+                facts = self._read(path)
                 if facts:
                     out += [(path, entry) for entry in read(facts) if entry.name == name]
             self._entries[key] = out
@@ -284,7 +346,8 @@ class Index:
         """The includes of a file that lie in the tree: ``(offset, path)`` in order."""
         if path not in self._includes:
             # As they were stored: macros have no say in what is included.
-            facts = self.store.cpp_facts(path)
+            self.reads.part(path)
+            facts = self._stored.cpp_facts(path)
             out = []
             for include in facts.includes if facts else ():
                 found = self.resolve_include(path, include.target)

@@ -34,7 +34,7 @@ def constant_seen(workbench: Workbench, unit: Unit, name: str, body: Body) -> st
         end = len(scope) - len(qualifiers)
         if end < 0 or list(scope[end:]) != qualifiers or scope[:end] != around[:end]:
             continue
-        terms = index.facts(path).conditions[entry.condition]
+        terms = index.declared(path).conditions[entry.condition]
         if unit.macros.truth(path, terms, entry.offset, body.root) is not False:
             values.add(entry.value.strip().strip("{}= "))
     return values.pop() if len(values) == 1 and len(next(iter(values))) < _LONG else None

@@ -148,7 +148,7 @@ class DeviceReader:
     def _condition(self, inner: Candidate, outer: Candidate) -> tuple[str, ...]:
         """The preprocessor conditions that a function stands under and its caller does not."""
         terms, around = (
-            self._workbench.index.facts(one.path).conditions[one.function.condition] for one in (inner, outer)
+            self._workbench.index.declared(one.path).conditions[one.function.condition] for one in (inner, outer)
         )
         return tuple(term for term in terms if term not in around)
 

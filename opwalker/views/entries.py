@@ -170,7 +170,8 @@ class EntryView:
             owned = joined_ownership(owned, held)
         shown = {(k.file, k.line) for made in implementations for k in made.kernels}
         implementations += self._alone([k for k in kernels if (k.path, k.function.line) not in shown])
-        points, flags = self._walks.sync.found()
+        hosts, kernels, flags = self._walks.sync.found()
+        points = tuple(dict.fromkeys((*hosts, *kernels)))
         return Walk(
             source=self._source,
             op=None,

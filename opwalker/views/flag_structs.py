@@ -77,7 +77,7 @@ class Flags:
         found: list[tuple[str, ClassDef, Variable]] = []
         for path, variable in index.entries(name, ("variable",), lambda facts: facts.variables):
             if path in near and variable.name == name and variable.scope and not variable.constant:
-                for made in index.facts(path).classes:
+                for made in index.declared(path).classes:
                     inside = made.body_start <= variable.offset < made.body_end
                     if inside and variable.scope == (*made.scope, made.name):
                         found.append((path, made, variable))
@@ -90,10 +90,10 @@ class Flags:
         )
 
     def _struct(self, path: str, owner: ClassDef) -> FlagStruct:
-        view = self._workbench.files.view(path)
+        view = self._workbench.files.part(path)
         lines = view.blanked.text.split("\n")
         members = []
-        for variable in self._workbench.index.facts(path).variables:
+        for variable in self._workbench.index.declared(path).variables:
             if variable.scope == (*owner.scope, owner.name) and owner.body_start <= variable.offset < owner.body_end:
                 line = lines[variable.line - 1]
                 uses = self._uses.get((path, owner.offset, variable.name), {})

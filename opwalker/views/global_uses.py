@@ -70,7 +70,7 @@ def _used(workbench: Workbench, unit: Unit, body: Body) -> Iterator[tuple[str, V
             scope = visible(entry.scope)
             if scope != around[: len(scope)] or (scope and scope[-1] in classes):
                 continue
-            terms = index.facts(path).conditions[entry.condition]
+            terms = index.declared(path).conditions[entry.condition]
             if unit.macros.truth(path, terms, entry.offset, body.root) is not False:
                 yield path, entry
 

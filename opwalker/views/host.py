@@ -78,7 +78,7 @@ def read_host(
         end_line=function.end_line,
         parameters=_unused(workbench, candidate, body, parameters),
         signature=signature_text(candidate),
-        condition=shown_condition(workbench.index.facts(candidate.path).conditions[function.condition]),
+        condition=shown_condition(workbench.index.declared(candidate.path).conditions[function.condition]),
         held=checked_locals(body, facts, known_of(workbench)),
         **facts,
     )

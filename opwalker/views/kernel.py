@@ -55,7 +55,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
     named = documented_shapes(workbench, candidate)
     values = KernelValues(workbench, unit, candidate, root, named, passed or Passed())
     layouts = LayoutReader(values).facts()
-    shapes = ShapeReader(workbench.files.view(path))
+    shapes = ShapeReader(workbench.files.part(path))
     parameters = tuple(
         ParameterFact(p.name, p.type, None, *shapes.of_parameter(path, function, number))
         for number, p in enumerate(function.parameters)
@@ -81,7 +81,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         inline_asm=tuple(_asm(body)),
         vector_accesses=tuple(_vectors(body)),
         device_functions=_device_functions(unit, body, root),
-        condition=shown_condition(workbench.index.facts(path).conditions[function.condition]),
+        condition=shown_condition(workbench.index.declared(path).conditions[function.condition]),
         layouts=layouts,
         work=work,
         shared=shared_of(values),

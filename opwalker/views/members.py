@@ -30,11 +30,11 @@ def is_kept_member(name: str, environment: Environment) -> bool:
 def _is_member(name: str, owner: str, path: str, root: str, index: Index) -> bool:
     """Whether the class declares it: ``int world_;`` in its body, outside of its functions."""
     for where in sorted({path, *index.closure(root)}):
-        facts = index.facts(where)
+        facts = index.declared(where)
         for held in facts.classes if facts is not None else ():
             if held.name != owner or not held.body_end:
                 continue
-            text = index.store.text(where)[held.body_start : held.body_end]
+            text = index.part(where, held.body_start, held.body_end)[held.body_start : held.body_end]
             if re.search(rf"[\w>*&\]]\s+[*&]?\s*{name}\s*(?:\[[^\]]*\]\s*)?(?:=[^;]*|\{{[^;]*\}})?;", text):
                 return True
     return False

@@ -18,10 +18,10 @@ from opwalker.model.cpp import Function
 from opwalker.model.owning import Holding
 from opwalker.model.reach import Reach
 from opwalker.model.walk import Lifetime, Ownership, PlaceFact, Resource, Terminal, UseFact
+from opwalker.notation.families import OWNING
 from opwalker.notation.regex import Regex
 from opwalker.views.boundaries import boundaries_of
 from opwalker.views.constants import known_of
-from opwalker.views.families import FAMILIES
 from opwalker.views.global_uses import globals_of
 from opwalker.views.held import held_by
 from opwalker.views.holdings import holdings_of
@@ -42,13 +42,6 @@ _CALLBACK = Regex(
     r"(?:cuda|hip)(?:LaunchHostFunc|StreamAddCallback)\Z|cuLaunchHostFunc\Z|Py_?(?:ObjectCall\w*|Object_Call\w*)\Z|PyObject_Call\w*\Z|from_blob\Z"
 )
 
-
-#: What names an acquisition or a release, for a quick no.
-_OWNING = Regex(
-    r"\b(?:new|delete)\b|\b(?:"
-    + "|".join(pattern.pattern.removesuffix(r"\Z") for f in FAMILIES for pattern in (f.acquire, f.release))
-    + r")\s*\("
-)
 
 
 def is_allocation(terminal: Terminal) -> bool:
@@ -190,14 +183,14 @@ class _Reader:
             if made in classes:
                 places[path, made] = None
         for path, made in places:
-            facts = index.facts(path)
-            code = self._workbench.files.view(path).blanked.code
-            for function in facts.functions if facts else ():
+            code = self._workbench.files.part(path).blanked.code
+            for function in index.functions_near(path):
                 flags = function.flags
                 if not function.body_end or "global" in flags or ("device" in flags and "host" not in flags):
                     continue
                 if made is not None and (not function.scope or function.scope[-1] != made):
                     continue
-                if _OWNING.search(code, function.body_start, function.body_end):
+                if OWNING.search(code, function.body_start, function.body_end):
+                    index.part(path, function.offset, function.body_end)
                     if self._unit.resolver.is_read(path, function):
                         yield path, function

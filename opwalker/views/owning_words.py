@@ -28,12 +28,13 @@ def words_of(workbench: Workbench, reach: Reach) -> Iterator[PlaceFact]:
     index = workbench.index
     told: dict[PlaceFact, None] = {}
     for path, function, _ in reach.functions:
-        text = index.store.text(path)
-        facts = index.facts(path)
+        text = index.part(path, function.offset, function.body_end)
+        facts = index.declared(path)
         spans = [(function.offset, function.body_end)]
         if function.scope and facts is not None:
             spans += [(c.body_start, c.body_end) for c in facts.classes if c.name == function.scope[-1]]
         for start, end in spans:
+            index.part(path, start, end)
             for found in _COMMENT.finditer(text, _above(text, start), max(start, end)):
                 for sentence, at in _sentences(found[0]):
                     if _OWNS.search(sentence.partition(". ")[0]) and not re.search(r"[{};]|\w\(.*\)\s*;", sentence):

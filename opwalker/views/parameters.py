@@ -136,7 +136,7 @@ def _kernel_shapes(
             continue
         for kernel in {(k.path, k.function) for k in site.kernels}:
             path, function = kernel
-            reader = ShapeReader(workbench.files.view(path))
+            reader = ShapeReader(workbench.files.part(path))
             for number, span in enumerate(site.passed[: len(function.parameters)]):
                 tensor = data_of(values, way.host, values.body.text(span), span[0])
                 found = reader.source(path, function, number, "kernel") if tensor in tensors else None

@@ -15,6 +15,7 @@ from functools import cache
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opwalker.link.index import Declared
 from opwalker.model.assembly import Instruction
 from opwalker.model.cpp import CppFacts
 from opwalker.model.patterns import Clause, Condition, Demand, Pattern
@@ -118,7 +119,7 @@ class Matcher:
             self._known[key] = _answer(condition, value)
         return self._known[key]
 
-    def declared(self, facts: CppFacts, code: str) -> list[Found]:
+    def declared(self, facts: CppFacts | Declared, code: str) -> list[Found]:
         """What is found among the macros, classes and variables of a file; ``code`` is its text without comments."""
         found: dict[tuple[str, int], Found] = {}
         for subject, asked in self._outside.items():
@@ -308,7 +309,7 @@ _PARTS: dict[str, Callable[[Statement, str], Iterator[_Item]]] = {
 }
 
 
-def _declared(subject: str, facts: CppFacts, code: str) -> Iterator[_Item]:
+def _declared(subject: str, facts: CppFacts | Declared, code: str) -> Iterator[_Item]:
     if subject == "macro":
         for macro in facts.macros:
             if macro.body is not None:

@@ -1,8 +1,8 @@
 """Where the patterns of the catalogue are in a source, and which of them a walk passes.
 
-In: a session, pages, and what was asked; or a walk. Out: ``PatternHit`` and ``PatternRef`` values. Every function,
-macro, class and variable that the build reads is looked at once; the whole answer is kept until a file or a page
-changes, and narrowed by what was asked.
+In: a session, pages, and what was asked; or places that a walk passes. Out: ``PatternHit`` and ``PatternRef`` values.
+Every function, macro, class and variable that the build reads is looked at once; the whole answer is kept until a file
+or a page changes, and narrowed by what was asked.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from opwalker.expand.workbench import Workbench
 from opwalker.model.check import Settings
 from opwalker.model.patterns import Pattern, PatternHit, PatternQuestion, PatternSearch
 from opwalker.model.statements import Routine
-from opwalker.model.walk import PatternRef, Walk
+from opwalker.model.walk import PatternRef
 from opwalker.notation.regex import Regex
 from opwalker.views.named_paths import lies_below, named_paths
+from opwalker.views.passed import Place
 from opwalker.views.pattern_match import Found, Matcher
 from opwalker.views.pattern_pages import Page, chosen_pages, load_pages
 
@@ -73,10 +74,12 @@ def everything(session, patterns: Sequence[Pattern]) -> tuple[PatternHit, ...]:
 
 
 def _declared(bench: Workbench, matcher: Matcher, path: str) -> list[Found]:
-    facts = bench.index.facts(path)
+    facts = bench.index.declared(path)
     if facts is None:
         return []
-    return matcher.declared(facts, bench.files.view(path).blanked.code)
+    for made in facts.classes:
+        bench.files.part(path, made.body_start, made.body_end)
+    return matcher.declared(facts, bench.files.part(path).blanked.code)
 
 
 class _Uses:
@@ -130,24 +133,25 @@ def written(text: str, macros: dict[str, frozenset[str]]) -> set[str]:
     return names
 
 
-def of_walk(session, bench: Workbench, walk: Walk) -> tuple[PatternRef, ...]:
-    """The patterns in the functions that a walk passes, and of the macros and structures that they use."""
+def of_places(
+    session, bench: Workbench, functions: Iterable[Place], definitions: Iterable[Place]
+) -> tuple[PatternRef, ...]:
+    """The patterns in some functions, and of the macros and structures at ``definitions`` and of those that they
+    use."""
     unit = bench.unit()
     reader = RoutineReader(bench.files, unit.macros, unit.device_macros)
     matcher = Matcher(session.kept("pattern pages", tuple[Pattern, ...], _own_patterns, state="of this program"))
     out: dict[PatternRef, None] = {}
-    definitions = dict.fromkeys(_definitions(walk))
-    for file, line in dict.fromkeys(_places(walk)):
-        facts = bench.index.facts(file)
-        for function in facts.functions if facts is not None else ():
-            if function.line == line and function.body_end:
-                routine = reader.read(file, function, file)
-                definitions.update(dict.fromkeys(_used(routine)))
-                for one in matcher.routine(routine):
-                    out[PatternRef(one.id, file, one.line)] = None
-    for file, line in definitions:
+    defined = dict.fromkeys((one.file, one.line) for one in definitions)
+    for place in functions:
+        for function in bench.index.functions_at(place.file, place.line):
+            routine = reader.read(place.file, function, place.file)
+            defined.update(dict.fromkeys(_used(routine)))
+            for one in matcher.routine(routine):
+                out[PatternRef(one.id, place.file, one.line)] = None
+    for file in dict.fromkeys(file for file, _ in defined):
         for one in _declared(bench, matcher, file):
-            if one.line <= line <= one.end_line:
+            if any(other == file and one.line <= line <= one.end_line for other, line in defined):
                 out[PatternRef(one.id, file, one.line)] = None
     return tuple(sorted(out, key=lambda ref: (ref.id, ref.file, ref.line)))
 
@@ -155,23 +159,6 @@ def of_walk(session, bench: Workbench, walk: Walk) -> tuple[PatternRef, ...]:
 def _own_patterns() -> tuple[Pattern, ...]:
     """The patterns of this program's own pages."""
     return tuple(pattern for pattern, _ in load_pages(None))
-
-
-def _places(walk: Walk) -> Iterator[tuple[str, int]]:
-    """The functions of a walk: host functions, helpers, kernels, and the device functions that these call."""
-    for one in walk.implementations:
-        for part in (one.host, *one.helpers, *one.kernels):
-            if part is not None and not part.file.endswith(".py"):
-                yield part.file, part.line
-        for kernel in one.kernels:
-            yield from ((call.at.file, call.at.line) for call in kernel.calls)
-
-
-def _definitions(walk: Walk) -> Iterator[tuple[str, int]]:
-    """The macros and structures that a walk names: those of its dispatch, and those that its threads wait on."""
-    for one in walk.implementations:
-        yield from ((d.defined_at.file, d.defined_at.line) for d in one.dispatch if d.defined_at is not None)
-    yield from ((flag.file, flag.line) for flag in walk.flags)
 
 
 def _used(routine: Routine) -> Iterator[tuple[str, int]]:

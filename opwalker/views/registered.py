@@ -15,15 +15,17 @@ from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.link.store_rows import value_digest
 from opwalker.model.binding import Binding
-from opwalker.model.walk import FlagStruct, Gap, Implementation, Ownership, ShapeSource, SyncPoint
+from opwalker.model.cpp import Function
+from opwalker.model.walk import FlagStruct, Gap, Implementation, Ownership, ShapeSource, Span, SyncPoint
 
 
 class Registered(Struct, frozen=True):
-    """A registration to follow: in which build, and to which definitions, by path and offset; none for a lambda."""
+    """A registration to follow: in which build, and to which definitions, by path, name and number among those of the
+    name in the file; none for a lambda."""
 
     binding: Binding
     build: str
-    hosts: tuple[tuple[str, int], ...] = ()
+    hosts: tuple[tuple[str, str, int], ...] = ()
 
     @property
     def is_lambda(self) -> bool:
@@ -40,25 +42,62 @@ class Outcome(Struct, frozen=True):
 
 
 class Followed(Struct, frozen=True):
-    """What became of registrations: the outcomes of each, and where the threads of all of them wait."""
+    """What became of registrations: the outcomes of each, and where the threads of all of them wait: on the host,
+    then in kernels. ``entered`` are the host functions that were looked at for it, by file and line; ``kernels`` says
+    that kernels were."""
 
     outcomes: tuple[tuple[Outcome, ...], ...]
-    synchronisation: tuple[SyncPoint, ...] = ()
+    host_points: tuple[SyncPoint, ...] = ()
+    kernel_points: tuple[SyncPoint, ...] = ()
     flags: tuple[FlagStruct, ...] = ()
+    entered: tuple[Span, ...] = ()
+    kernels: bool = False
+
+    @property
+    def synchronisation(self) -> tuple[SyncPoint, ...]:
+        """All points, each once."""
+        return tuple(dict.fromkeys((*self.host_points, *self.kernel_points)))
 
 
-def registered(binding: Binding, build: str, hosts: Sequence[Candidate] = ()) -> Registered:
+def joined(parts: Sequence[Followed]) -> Followed | None:
+    """Registrations that were followed each by itself, together; None where they have anything in common that may
+    make a difference: kernels, structures of flags, or host functions where any thread waits."""
+    if sum(part.kernels for part in parts) > 1 or sum(bool(part.flags) for part in parts) > 1:
+        return None
+    if any(part.host_points for part in parts):
+        entered = [place for part in parts for place in part.entered]
+        if len(set(entered)) < len(entered):
+            return None
+    return Followed(
+        *(
+            tuple(one for part in parts for one in getattr(part, name))
+            for name in ("outcomes", "host_points", "kernel_points", "flags", "entered")
+        ),
+        kernels=any(part.kernels for part in parts),
+    )
+
+
+def registered(workbench: Workbench, binding: Binding, build: str, hosts: Sequence[Candidate] = ()) -> Registered:
     """A registration, wherever it stands."""
-    places = tuple((host.path, host.function.offset) for host in hosts)
+    places = tuple(_place(workbench, host) for host in hosts)
     return Registered(replace(binding, line=0, condition=()), build, places)
+
+
+def _place(workbench: Workbench, host: Candidate) -> tuple[str, str, int]:
+    """A definition, wherever it stands in its file."""
+    named = _of_file(workbench, host.path, host.function.name)
+    return host.path, host.function.name, named.index(host.function)
+
+
+def _of_file(workbench: Workbench, path: str, name: str) -> list[Function]:
+    return [function for other, function in workbench.index.functions(name) if other == path]
 
 
 def hosts_of_registered(workbench: Workbench, one: Registered) -> list[Candidate]:
     """The definitions that a registration means, in a tree that is as it was when they were found."""
     found = []
-    for path, offset in one.hosts:
-        facts = workbench.index.facts(path)
-        found += [Candidate(path, f) for f in (facts.functions if facts else ()) if f.offset == offset]
+    for path, name, number in one.hosts:
+        found.append(Candidate(path, _of_file(workbench, path, name)[number]))
     return found
 
 

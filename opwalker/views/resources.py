@@ -17,9 +17,9 @@ from opwalker.expand.macros import KNOWN
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.walk import PathFact, Resource, UseFact
 from opwalker.notation.check_words import said
+from opwalker.notation.families import OBJECT, Family, acquired, released
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, needed
-from opwalker.views.families import OBJECT, Family, acquired, released
 
 _CASTS = Regex(r"\((?:const\s+)?(?:void|char|[\w:]+)\s*\*+\s*\)|(?:reinterpret|static|const)_cast\s*<[^<>]*>")
 _HOLDER = Regex(r"[A-Za-z_][\w.]*(?:->\w+|\[\w+\])*")

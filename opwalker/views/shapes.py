@@ -43,7 +43,7 @@ def documented(
     places = [(candidate.path, function, "comment")]
     places += [(path, declared, "declaration") for path, declared in _declarations(workbench, candidate)]
     for path, stated, kind in places:
-        reader = ShapeReader(workbench.files.view(path))
+        reader = ShapeReader(workbench.files.part(path))
         above = reader.above(path, stated)
         for number, parameter in enumerate(stated.parameters):
             beside = reader.source(path, stated, number, kind)

@@ -196,10 +196,16 @@ class WalkSync:
         """A kernel, or a device function that is walked."""
         self._kernels.setdefault(reading.candidate.key, reading)
 
-    def found(self) -> tuple[tuple[SyncPoint, ...], tuple[FlagStruct, ...]]:
-        """The points in reading order, and the structures that flags are in."""
-        points = (*self._reader.host(self._hosts.values()), *self._reader.kernels(tuple(self._kernels.values())))
-        return tuple(dict.fromkeys(points)), self._reader.flags.structs()
+    def found(self) -> tuple[tuple[SyncPoint, ...], tuple[SyncPoint, ...], tuple[FlagStruct, ...]]:
+        """The points of host functions and of kernels in reading order, and the structures that flags are in."""
+        hosts = tuple(dict.fromkeys(self._reader.host(self._hosts.values())))
+        kernels = tuple(dict.fromkeys(self._reader.kernels(tuple(self._kernels.values()))))
+        return hosts, kernels, self._reader.flags.structs()
+
+    def seen(self) -> tuple[tuple[Span, ...], bool]:
+        """The host functions that were looked at, each by its first line, and whether any kernel was."""
+        places = ((path, body.line_in(path, place)) for (path, place), body in self._hosts.items())
+        return tuple(Span(path, line, line) for path, line in places), bool(self._kernels)
 
 
 _SCOPES = {"system": "system scope", "gpu": "GPU scope", "cluster": "cluster scope", "block": "block scope"}

@@ -51,7 +51,7 @@ from opwalker.views.ops import build_for, hosts_of, shown_condition, without_bod
 from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
 from opwalker.views.python_dims import with_dims
-from opwalker.views.registered import Followed, Outcome, Registered, hosts_of_registered, question, registered
+from opwalker.views.registered import Followed, Outcome, Registered, hosts_of_registered, joined, question, registered
 from opwalker.views.shapes import NO_WRAPPER
 from opwalker.views.sync import WalkSync
 from opwalker.views.told_names import told_names
@@ -98,12 +98,7 @@ class WalkView:
         names = tuple(a.name for a in op.arguments)
         them = tuple(one for _, one in read if isinstance(one, Registered))
 
-        def follow(workbench: Workbench) -> Followed:
-            return WalkView(workbench, self._source, self._kernels, self._hosts)._follow(them, names, wrapper, self)
-
-        whole = self._kernels and self._hosts
-        ask = self._workbench.apart if whole else self._workbench.together
-        followed = ask(question(them, names, wrapper), Followed, follow)
+        followed = self._followed(them, names, wrapper)
         outcomes = iter(followed.outcomes)
         gaps: dict[Gap, None] = {}
         implementations: list[Implementation] = []
@@ -119,6 +114,24 @@ class WalkView:
                 owned = joined_ownership(owned, one.ownership)
         found = tuple(dict.fromkeys(implementations))
         return NativeSide(found, tuple(gaps), owned, absent, followed.synchronisation, followed.flags)
+
+    def _followed(
+        self, them: Sequence[Registered], names: tuple[str, ...], wrapper: Mapping[str, ShapeSource]
+    ) -> Followed:
+        """Registrations followed: each by itself where that makes no difference, as it may then be known from before
+        when another one has changed."""
+
+        def follow(workbench: Workbench, some: Sequence[Registered]) -> Followed:
+            return WalkView(workbench, self._source, self._kernels, self._hosts)._follow(some, names, wrapper, self)
+
+        whole = self._kernels and self._hosts
+        ask = self._workbench.apart if whole else self._workbench.together
+
+        def asked(some: Sequence[Registered]) -> Followed:
+            return ask(question(some, names, wrapper), Followed, lambda workbench: follow(workbench, some), moves=True)
+
+        found = joined([asked((one,)) for one in them]) if whole and self._workbench.keeps_apart else None
+        return found if found is not None else asked(them)
 
     def _registered(self, op: Op, binding: Binding, builds: tuple[str, ...] | None) -> tuple[dict, Registered | Gap]:
         """What stands at a registration, and what there is to follow from it; or why nothing is."""
@@ -138,11 +151,11 @@ class WalkView:
             return common, Gap("no-function", place, f"the function bound to {binding.name} is not named in the source")
         named = build_for(workbench, binding)
         if function.lambda_span is not None:
-            return common, registered(binding, named)
+            return common, registered(workbench, binding, named)
         hosts = hosts_of(workbench, binding, len(op.arguments) if op.schema else None)
         if not hosts:
             return common, Gap("no-body", place, without_body(workbench, binding))
-        return common, registered(binding, named, hosts)
+        return common, registered(workbench, binding, named, hosts)
 
     def _follow(
         self,
@@ -164,7 +177,7 @@ class WalkView:
                 found = [self.implementation(unit, h, names, certainty, common, wrapper, one.binding) for h in hosts]
             outcomes.append(tuple(Outcome(made, tuple(gaps), held) for made, gaps, held in found))
         asking.entered |= self.entered
-        return Followed(tuple(outcomes), *self.sync.found())
+        return Followed(tuple(outcomes), *self.sync.found(), *self.sync.seen())
 
     def implementation(
         self,
@@ -305,7 +318,7 @@ class WalkView:
         out = []
         for references in by_kernel.values():
             first = references[0]
-            conditions = self._workbench.index.facts(first.path).conditions
+            conditions = self._workbench.index.declared(first.path).conditions
             instances = tuple(sorted({text for reference in references for text in reference.instances}))
             out.append(
                 Launch(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from opwalker.model.walk import Ownership
+from opwalker.notation.families import acquired, released
 from opwalker.views.entries import EntryView
-from opwalker.views.families import acquired, released
 from tests.trees import tree
 from tests.views.miniatures import SOURCE, line_of
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
+
+from opwalker.notation.regex import Regex
 
 
 class Family(Struct, frozen=True):
@@ -12,13 +12,13 @@ class Family(Struct, frozen=True):
     ``acquire`` and ``release`` match the names of calls without qualifiers."""
 
     kind: str
-    acquire: re.Pattern[str]
-    release: re.Pattern[str]
+    acquire: Regex
+    release: Regex
     position: int | None = 0
 
 
 def _family(kind: str, acquire: str, release: str, position: int | None = 0) -> Family:
-    return Family(kind, re.compile(rf"(?:{acquire})\Z"), re.compile(rf"(?:{release})\Z"), position)
+    return Family(kind, Regex(rf"(?:{acquire})\Z"), Regex(rf"(?:{release})\Z"), position)
 
 
 #: In the order in which they are tried.
@@ -59,6 +59,13 @@ FAMILIES = (
 )  # fmt: skip
 #: ``new`` and ``delete``, which are no calls.
 OBJECT = "object"
+
+#: What names an acquisition or a release, for a quick no.
+OWNING = Regex(
+    r"\b(?:new|delete)\b|\b(?:"
+    + "|".join(pattern.pattern.removesuffix(r"\Z") for f in FAMILIES for pattern in (f.acquire, f.release))
+    + r")\s*\("
+)
 
 
 def acquired(name: str) -> Family | None:
