@@ -72,9 +72,10 @@ class Change:
         return moves.get
 
     def but_unread(self, spans: Iterable[Span], near: bool, asked: Set[str]) -> Move | None:
-        """Where lines are now, if nothing has changed but functions that were not read: neither looked up by name, nor
-        in one of the spans; where ``near``, nor any that owns something."""
-        from opwalker.facts.cpp_unread import unread
+        """Where lines are now, if nothing has changed but what was not read of functions: of those looked up by name,
+        what stands within, if it is in none of the spans; of others, all. Where ``near``, any that owns something was
+        read."""
+        from opwalker.facts.cpp_unread import ALL, HEAD, NOTHING, unread
 
         spans = tuple(spans)
         entered = {
@@ -86,12 +87,14 @@ class Change:
         for version, read in ((self._then, spans), (self._now, ())):
             keys = {id(function): key for key, function in _numbered(version.facts)}
 
-            def is_read(function: Function, version: Version = version, keys: dict = keys) -> bool:
-                if function.name in asked or keys[id(function)] in entered:
-                    return True
-                return near and _owns(version.text[function.offset : function.body_end])
+            def what(function: Function, version: Version = version, keys: dict = keys) -> int:
+                if keys[id(function)] in entered:
+                    return ALL
+                if near and _owns(version.text[function.offset : function.body_end]):
+                    return ALL
+                return HEAD if function.name in asked else NOTHING
 
-            left = unread(version.facts, version.text, is_read, read)
+            left = unread(version.facts, version.text, what, read)
             if left is None:
                 return self.moved
             sides.append((version, left, read_lines(version.text, left)))

@@ -118,7 +118,73 @@ def remarked(path: Path, number: int) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-EDITS = (behind, in_front, code_behind, inside, tuned, another_meaning, copied, gone, apart, remarked)
+#: Where a declaration begins, at the beginning of a line.
+_TOP = re.compile(r"^(?:template|static|void|namespace|inline|struct|at::Tensor|constexpr|def|class)\b", re.MULTILINE)
+_BODY = re.compile(r"^[^\n#/]*\b(\w+)\([^;{}]*\) (?:const )?\{\n", re.MULTILINE)
+
+
+def _inserted(path: Path, number: int, text: str) -> None:
+    """A text before one of the declarations of a file of C++."""
+    before = path.read_text()
+    places = [found.start() for found in _TOP.finditer(before)] if path.suffix != ".py" else []
+    at = places[number * 7 % len(places)] if places else 0
+    path.write_text(before[:at] + text + before[at:] if places else before, encoding="utf-8")
+
+
+def function_more(path: Path, number: int) -> None:
+    """A function that nobody calls."""
+    _inserted(path, number, f"static inline int edited_{number}(int x) {{\n  return x + {number};\n}}\n\n")
+
+
+def overload_more(path: Path, number: int) -> None:
+    """A function of a name that is called, or that is a kernel's."""
+    names = ("segment_sum", "gather_segments_kernel", "running_sum", "row_scale_", "numbers_of")
+    _inserted(path, number, f"template <typename T>\nvoid {names[number % 5]}(T* x, int y, long z) {{ x[y] = z; }}\n")
+
+
+def owner_more(path: Path, number: int) -> None:
+    """A function that acquires what others release, without a line of its own."""
+    _inserted(path, number, f"static void* held_{number}() {{ void* x; cudaMalloc(&x, {number}); return x; }} ")
+
+
+def guarded(path: Path, number: int) -> None:
+    """A condition around a declaration that the build does not read."""
+    _inserted(path, number, f"#if EDITED_{number}\n#define ROW_LOOP(I) while (true)\n#endif\n")
+
+
+def class_more(path: Path, number: int) -> None:
+    """A class of a name that functions have."""
+    _inserted(path, number, "struct running_sum { int row_size; static int size() { return 2; } };\n")
+
+
+def line_more(path: Path, number: int) -> None:
+    """A statement at the beginning of a function."""
+    text = path.read_text()
+    bodies = list(_BODY.finditer(text))
+    for found in bodies[number % 3 :: 3] if path.suffix != ".py" else ():
+        text = text.replace(found[0], f"{found[0]}  const int edited_{number} = {number};\n")
+    path.write_text(text, encoding="utf-8")
+
+
+def renamed(path: Path, number: int) -> None:
+    """A function under another name, in this file alone."""
+    text = path.read_text()
+    bodies = list(_BODY.finditer(text))
+    name = bodies[number % len(bodies)][1] if bodies else "edited"
+    path.write_text(re.sub(rf"\b{name}\b", f"{name}_{number}", text), encoding="utf-8")
+
+
+def parameter_more(path: Path, number: int) -> None:
+    """One more parameter of every second template."""
+    count = iter(range(1000))
+    text = re.sub("template <", lambda m: m[0] + f"int kEdit{number}, " * (next(count) % 2), path.read_text())
+    path.write_text(text, encoding="utf-8")
+
+
+EDITS = (
+    behind, in_front, code_behind, inside, tuned, another_meaning, copied, gone, apart, remarked, function_more,
+    overload_more, owner_more, guarded, class_more, line_more, renamed, parameter_more,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -161,13 +227,25 @@ def test_after_any_edit_as_after_a_fresh_start(shallow, tmp_path_factory: pytest
         ("csrc/running_sum.cu", another_meaning, False),
         ("csrc/segment_sum.cu", code_behind, False),
         ("csrc/segment_sum.cu", inside, False),
+        ("csrc/segment_sum.cu", function_more, True),
+        ("csrc/row_kernels.h", function_more, True),
+        ("csrc/ops.h", function_more, False),
+        ("csrc/segment_sum.cu", overload_more, False),
+        ("csrc/segment_sum.cu", owner_more, False),
+        ("csrc/segment_sum.cu", line_more, False),
+        ("csrc/segment_sum.cu", guarded, False),
+        ("csrc/segment_sum.cu", class_more, False),
+        ("csrc/segment_sum.cu", parameter_more, False),
+        ("csrc/running_sum.cu", line_more, True),
+        ("csrc/running_sum.cu", guarded, True),
+        ("csrc/running_sum.cu", overload_more, False),
         ("setup.py", behind, False),
     ],
 )
 def test_what_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, edit, again: bool) -> None:
-    """Remarks behind the code leave what was read of C++ as it is, and so does whatever leaves the names as they are
-    in a file that the walk does not read; where lines only move, their numbers are brought up to date. Everything else
-    makes it be read anew."""
+    """Remarks behind the code leave what was read of C++ as it is, and so does whatever happens in a file that the walk
+    does not read and to no name that it asks for; where lines only move, or functions that it does not read come or go,
+    their numbers are brought up to date. Everything else makes it be read anew."""
     root = tmp_path / "kit"
     shutil.copytree(KIT, root)
     walked(root, tmp_path / "cache")

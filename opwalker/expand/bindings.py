@@ -137,7 +137,7 @@ class BindingReader:
     def _renamed(self, path: str, offset: int) -> bool:
         """Whether the source itself sets the extension's name before a place, whatever the build has set."""
         for other in self._index.closure(path):
-            facts = self._index.facts(other)
+            facts = self._index.declared(other)
             for event in facts.macros if facts else ():
                 if (
                     event.name == _EXTENSION_NAME

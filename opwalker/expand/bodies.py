@@ -19,6 +19,7 @@ from opwalker.expand.mentions import mentions
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
+from opwalker.facts.cpp_unread import first_line
 from opwalker.link.index import Index
 from opwalker.model.access import AccessFacts
 from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
@@ -145,7 +146,7 @@ class Body:
     def head(self, path: str, function: Function) -> str:
         """What stands before a function's name, from the beginning of its first line at the most, comments blanked."""
         blanked = self._files.part(path).blanked
-        first = blanked.line_starts[function.start_line - 1]
+        first = blanked.line_starts[first_line(function, blanked.code, blanked.line_starts) - 1]
         return blanked.code[max(first, blanked.code.rfind(";", first, function.offset) + 1) : function.offset]
 
     def use_line(self, offset: int) -> int:

@@ -1,12 +1,13 @@
-"""Which lines of a C++ file hold functions that a reader of the file did not look at.
+"""Which lines of a C++ file hold what a reader of the file did not look at: whole functions, or the insides of some.
 
-In: a file's facts and text, and which functions were looked at. Out: stretches of whole lines, each one function and
-nothing else. A function stays where its lines hold anything that may say something of what stands around it:
-directives, other declarations, or the end of a comment above what follows.
+In: a file's facts and text, and what was looked at of each function. Out: stretches of whole lines. A function stays
+where its lines hold anything that may say something of what stands around it: directives, other declarations, or the
+end of a comment above what follows.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
@@ -14,59 +15,90 @@ from opwalker.facts.cpp_text import line_starts
 from opwalker.model.cpp import CppFacts, Function
 from opwalker.notation.regex import Regex
 
+#: What may be read of a function.
+NOTHING, HEAD, ALL = range(3)
+
 #: What may stand before a function's name on its first line beside its own head.
 _OTHERS = Regex(r'[;{}#"\\]|//|/\*')
 #: A line within a function that is more than its code.
-_DIRECTIVE = Regex(r"^[ \t]*#|\\[ \t\r]*$", 8)  # re.MULTILINE, without the import
+_DIRECTIVE = Regex(r"^[ \t]*#(?!\s*pragma\b)|\\[ \t\r]*$", re.MULTILINE)
 _COMMENT_BEGINS = ("/", "*")
+_BLANKS = Regex(r"[ \t]*")
+#: Lines that the template heads of a function may take up.
+_MOST_HEAD_LINES = 40
 
 
 def unread(
-    facts: CppFacts, text: str, is_read: Callable[[Function], bool], spans: Sequence[tuple[int, int]] = ()
+    facts: CppFacts, text: str, read: Callable[[Function], int], spans: Sequence[tuple[int, int]] = ()
 ) -> list[tuple[int, int]] | None:
-    """The lines of functions outside of classes that were not read: first and last line of each. ``is_read`` says
-    which were; ``spans`` are stretches of text that were, besides. None where one of these goes beyond a function: what
-    stands between functions was read."""
+    """The lines of functions outside of classes that were not read: first and last line of each stretch. ``read`` says
+    what was read of a function by its name; ``spans`` are stretches of text that were read. None where one of these
+    goes beyond a function: what stands between functions was read."""
     starts = line_starts(text)
     others = _offsets(facts)
     bodies = [(f.offset, f.body_end) for f in facts.functions if f.body_end]
     bodies += [(c.body_start, c.body_end) for c in facts.classes if c.body_end]
     out: list[tuple[int, int]] = []
     for function in facts.functions:
-        if not function.body_end or is_read(function):
+        what = read(function) if function.body_end else ALL
+        if what == ALL:
             continue
-        first, end = starts[function.start_line - 1], function.body_end
+        line = first_line(function, text, starts)
+        first, end = starts[line - 1], function.body_end
         if any(a < first and end < b for a, b in bodies):
             continue  # within a class, or another function
         if any(a <= first and end <= b for a, b in spans):
             return None
         if any(a < end and first < b for a, b in spans):
             continue
-        if _is_alone(function, text, first, end, others) and not _holds_read(facts, function, first, end, is_read):
-            out.append((function.start_line, function.end_line))
+        begin = first if what == NOTHING else function.body_start
+        at = bisect_left(others, begin)
+        if (at < len(others) and others[at] < end) or _DIRECTIVE.search(text[begin:end]):
+            continue
+        if any(begin < f.offset < end and f is not function and read(f) != NOTHING for f in facts.functions):
+            continue
+        if what == NOTHING:
+            if _is_alone(function, text, first, end):
+                out.append((line, function.end_line))
+        else:
+            inner = bisect_left(starts, function.body_start + 1) + 1, function.end_line - 1
+            if inner[0] <= inner[1]:
+                out.append(inner)
     return out
 
 
-def _is_alone(function: Function, text: str, first: int, end: int, others: Sequence[int]) -> bool:
-    """Whether the lines of a function hold nothing else."""
+def first_line(function: Function, text: str, starts: Sequence[int]) -> int:
+    """The line that a function's declaration begins on, template heads on lines of their own included."""
+    line = function.start_line
+    heads = 0 if function.template is None else _MOST_HEAD_LINES
+    while heads:
+        above = line - 1
+        while above and heads and not text.startswith("template", _first_word(text, starts[above - 1])):
+            above, heads = above - 1, heads - 1
+        if not above or not heads or _OTHERS.search(text, starts[above - 1], starts[line - 1]):
+            break
+        line = above
+    return line
+
+
+def _first_word(text: str, start: int) -> int:
+    """Where the text of a line begins."""
+    return _BLANKS.match(text, start).end()
+
+
+def _is_alone(function: Function, text: str, first: int, end: int) -> bool:
+    """Whether nothing else stands on the lines of a function, and none of them looks like part of a comment."""
     line_end = text.find("\n", end)
     behind = text[end : line_end if line_end >= 0 else len(text)]
-    if behind.strip() or _OTHERS.search(text, first, function.offset) or _DIRECTIVE.search(text[first:end]):
-        return False
-    if text[first:end].lstrip().startswith(_COMMENT_BEGINS):
-        return False
     last = text.rfind("\n", 0, end) + 1
-    if text[last:end].lstrip().startswith(_COMMENT_BEGINS):
-        return False
-    at = bisect_left(others, first)
-    return at == len(others) or others[at] >= end
-
-
-def _holds_read(
-    facts: CppFacts, function: Function, first: int, end: int, is_read: Callable[[Function], bool]
-) -> bool:
-    """Whether a function that was read stands within another one."""
-    return any(first <= f.offset < end and f is not function and is_read(f) for f in facts.functions)
+    head = text[first : function.offset]
+    return not (
+        behind.strip()
+        or (function.template is not None and "template" not in head)
+        or _OTHERS.search(text, first, function.offset)
+        or text[first:end].lstrip().startswith(_COMMENT_BEGINS)
+        or text[last:end].lstrip().startswith(_COMMENT_BEGINS)
+    )
 
 
 def _offsets(facts: CppFacts) -> list[int]:

@@ -48,7 +48,7 @@ def read_python(
     from opwalker.link.python_modules import Modules
     from opwalker.link.python_ops import PythonOps
     from opwalker.link.python_register import FileRegistrations, file_registrations
-    from opwalker.link.python_scope import COMPILED_IMPORTS, resolved_of
+    from opwalker.link.python_scope import COMPILED_IMPORTS, Scope, resolved_of
     from opwalker.link.python_units import Kept, Units, decoded, flow_face
 
     modules = functools.cache(lambda: Modules(light))
@@ -58,7 +58,11 @@ def read_python(
     units.renew(light, full, modules)
     if units.changed:
         keep(REGISTERED, msgspec.msgpack.encode(units.kept))
-    compiled = decoded(kept(COMPILED_IMPORTS), dict[str, list[str]]) or {}
+    compiled = decoded(kept(COMPILED_IMPORTS), dict[str, list[str]])
+    if compiled is None:
+        # What was kept goes when there is too much of it.
+        compiled = Scope(light, kept).imports().compiled
+        keep(COMPILED_IMPORTS, msgspec.msgpack.encode(compiled))
     python = PythonOps(resolved.units, units.kept.units, compiled)
     calls = {}
     for name in python.names():

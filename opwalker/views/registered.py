@@ -6,17 +6,16 @@ depends on besides files of C++, and nothing of where the registration stands; a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
-from opwalker.link.store_rows import value_digest
 from opwalker.model.binding import Binding
 from opwalker.model.cpp import Function
-from opwalker.model.walk import FlagStruct, Gap, Implementation, Ownership, ShapeSource, Span, SyncPoint
+from opwalker.model.walk import FlagStruct, Gap, Implementation, Ownership, Span, SyncPoint
 
 
 class Registered(Struct, frozen=True):
@@ -59,24 +58,6 @@ class Followed(Struct, frozen=True):
         return tuple(dict.fromkeys((*self.host_points, *self.kernel_points)))
 
 
-def joined(parts: Sequence[Followed]) -> Followed | None:
-    """Registrations that were followed each by itself, together; None where they have anything in common that may
-    make a difference: kernels, structures of flags, or host functions where any thread waits."""
-    if sum(part.kernels for part in parts) > 1 or sum(bool(part.flags) for part in parts) > 1:
-        return None
-    if any(part.host_points for part in parts):
-        entered = [place for part in parts for place in part.entered]
-        if len(set(entered)) < len(entered):
-            return None
-    return Followed(
-        *(
-            tuple(one for part in parts for one in getattr(part, name))
-            for name in ("outcomes", "host_points", "kernel_points", "flags", "entered")
-        ),
-        kernels=any(part.kernels for part in parts),
-    )
-
-
 def registered(workbench: Workbench, binding: Binding, build: str, hosts: Sequence[Candidate] = ()) -> Registered:
     """A registration, wherever it stands."""
     places = tuple(_place(workbench, host) for host in hosts)
@@ -85,11 +66,12 @@ def registered(workbench: Workbench, binding: Binding, build: str, hosts: Sequen
 
 def _place(workbench: Workbench, host: Candidate) -> tuple[str, str, int]:
     """A definition, wherever it stands in its file."""
-    named = _of_file(workbench, host.path, host.function.name)
+    named = of_file(workbench, host.path, host.function.name)
     return host.path, host.function.name, named.index(host.function)
 
 
-def _of_file(workbench: Workbench, path: str, name: str) -> list[Function]:
+def of_file(workbench: Workbench, path: str, name: str) -> list[Function]:
+    """The functions of a name in a file, in order."""
     return [function for other, function in workbench.index.functions(name) if other == path]
 
 
@@ -97,10 +79,5 @@ def hosts_of_registered(workbench: Workbench, one: Registered) -> list[Candidate
     """The definitions that a registration means, in a tree that is as it was when they were found."""
     found = []
     for path, name, number in one.hosts:
-        found.append(Candidate(path, _of_file(workbench, path, name)[number]))
+        found.append(Candidate(path, of_file(workbench, path, name)[number]))
     return found
-
-
-def question(them: Sequence[Registered], names: Sequence[str], wrapper: Mapping[str, ShapeSource]) -> str:
-    """What following some registrations depends on besides files: the key of the answer."""
-    return f"followed:{value_digest((tuple(them), tuple(names), dict(wrapper)))}"

@@ -36,31 +36,27 @@ from opwalker.views.axes import axes_of
 from opwalker.views.branching import branchings
 from opwalker.views.checks import checks_of
 from opwalker.views.constants import known_of
-from opwalker.views.device_functions import DeviceReader
 from opwalker.views.dispatch import dispatches
 from opwalker.views.ends import placed
 from opwalker.views.entered import Entered
+from opwalker.views.following import HostSide, followed_by, host_side, question
 from opwalker.views.helpers import helpers_of, on_way
 from opwalker.views.host import body_facts, checked_locals, read_host
-from opwalker.views.index_host import LaunchJoin
 from opwalker.views.joined import NativeSide, joined_walk
-from opwalker.views.kernel import read_kernel
 from opwalker.views.launch_values import chosen, configuration
 from opwalker.views.layout import taken_as_lengths
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
 from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
 from opwalker.views.python_dims import with_dims
-from opwalker.views.registered import Followed, Outcome, Registered, hosts_of_registered, joined, question, registered
+from opwalker.views.registered import Followed, Outcome, Registered, hosts_of_registered, registered
 from opwalker.views.shapes import NO_WRAPPER
 from opwalker.views.sync import WalkSync
 from opwalker.views.told_names import told_names
 from opwalker.views.unreachable import Judge, unreachable
+from opwalker.views.walk_kernels import Kerneled, launched_kernels, read_kernels
 from opwalker.views.way import Way
 from opwalker.views.wrapper_shapes import wrappers_say
-
-#: Launches of one kernel whose arguments are looked at.
-_LAUNCHES_JOINED = 6
 
 
 class WalkView:
@@ -74,6 +70,8 @@ class WalkView:
         self._kernels = kernels
         self._hosts = hosts
         self.sync = WalkSync(workbench)
+        #: The kernels that are launched, where they are read later.
+        self._launched: list[Kerneled] | None = None
         #: Functions that any walk so far has entered, by file and place.
         self.entered: set[tuple[str, int]] = set()
 
@@ -98,7 +96,13 @@ class WalkView:
         names = tuple(a.name for a in op.arguments)
         them = tuple(one for _, one in read if isinstance(one, Registered))
 
-        followed = self._followed(them, names, wrapper)
+        def follow(workbench: Workbench, some: Sequence[Registered], later: bool = False) -> HostSide:
+            view = WalkView(workbench, self._source, self._kernels, self._hosts)
+            return view._follow(some, names, wrapper, self, later)
+
+        whole = self._kernels and self._hosts
+        ask = question(names, wrapper)
+        followed = followed_by(self._workbench, them, ask, follow) if whole else follow(self._workbench, them).followed
         outcomes = iter(followed.outcomes)
         gaps: dict[Gap, None] = {}
         implementations: list[Implementation] = []
@@ -114,24 +118,6 @@ class WalkView:
                 owned = joined_ownership(owned, one.ownership)
         found = tuple(dict.fromkeys(implementations))
         return NativeSide(found, tuple(gaps), owned, absent, followed.synchronisation, followed.flags)
-
-    def _followed(
-        self, them: Sequence[Registered], names: tuple[str, ...], wrapper: Mapping[str, ShapeSource]
-    ) -> Followed:
-        """Registrations followed: each by itself where that makes no difference, as it may then be known from before
-        when another one has changed."""
-
-        def follow(workbench: Workbench, some: Sequence[Registered]) -> Followed:
-            return WalkView(workbench, self._source, self._kernels, self._hosts)._follow(some, names, wrapper, self)
-
-        whole = self._kernels and self._hosts
-        ask = self._workbench.apart if whole else self._workbench.together
-
-        def asked(some: Sequence[Registered]) -> Followed:
-            return ask(question(some, names, wrapper), Followed, lambda workbench: follow(workbench, some), moves=True)
-
-        found = joined([asked((one,)) for one in them]) if whole and self._workbench.keeps_apart else None
-        return found if found is not None else asked(them)
 
     def _registered(self, op: Op, binding: Binding, builds: tuple[str, ...] | None) -> tuple[dict, Registered | Gap]:
         """What stands at a registration, and what there is to follow from it; or why nothing is."""
@@ -163,8 +149,11 @@ class WalkView:
         names: tuple[str, ...],
         wrapper: Mapping[str, ShapeSource],
         asking: WalkView,
-    ) -> Followed:
-        """Registrations followed to their ends, each by itself but for where their threads wait."""
+        later: bool,
+    ) -> HostSide:
+        """Registrations followed to their ends, each by itself but for where their threads wait; where kernels are
+        read ``later``, to these."""
+        self._launched = [] if later else None
         outcomes: list[tuple[Outcome, ...]] = []
         for one in them:
             unit = self._workbench.unit(one.build)
@@ -177,7 +166,8 @@ class WalkView:
                 found = [self.implementation(unit, h, names, certainty, common, wrapper, one.binding) for h in hosts]
             outcomes.append(tuple(Outcome(made, tuple(gaps), held) for made, gaps, held in found))
         asking.entered |= self.entered
-        return Followed(tuple(outcomes), *self.sync.found(), *self.sync.seen())
+        found = Followed(tuple(outcomes), *self.sync.found(), *self.sync.seen())
+        return host_side(self._workbench, found, self._launched)
 
     def implementation(
         self,
@@ -254,7 +244,12 @@ class WalkView:
                 own = chosen(way, site, entered, launch.kernel.rsplit("::", 1)[-1])
                 said["conditions"] = tuple(dict.fromkeys((*said.get("conditions", ()), *own)))
                 launches.append(replace(launch, **said))
-        kernels = self._read_kernels(unit, reach, way, base.host) if self._kernels else ()
+        them = launched_kernels(self._workbench, reach, way, base.host, self.sync) if self._kernels else []
+        kernels: tuple[Kernel, ...] = ()
+        if self._launched is None:
+            kernels = read_kernels(self._workbench, unit, them, self.sync)
+        else:
+            self._launched += them
         if kernels and base.host is not None:
             lengths = taken_as_lengths(base.host.parameters, kernels)
             base = replace(base, host=replace(base.host, parameters=lengths))
@@ -275,35 +270,6 @@ class WalkView:
         if found.host is None:
             return found
         return replace(found, host=replace(found.host, named=told_names(body, found, way.known)))
-
-    def _read_kernels(self, unit: Unit, reach: Reach, way: Way, host: Host | None) -> tuple[Kernel, ...]:
-        """The kernels of an implementation, each with what its first launch passes."""
-        join = LaunchJoin(self._workbench, way, host.parameters if host else ())
-        device = DeviceReader.of(self._workbench, unit)
-        self.sync.host(way.host.body)
-        for path, function, _ in reach.functions:
-            self.sync.host(way.body_of(path, function))
-        launched: dict[tuple[str, int], tuple[Candidate, list[LaunchSite]]] = {}
-        for site in reach.launches:
-            for reference in site.kernels:
-                candidate = Candidate(reference.path, reference.function)
-                sites = launched.setdefault(candidate.key, (candidate, []))[1]
-                if site not in sites:
-                    sites.append(site)
-        kernels = []
-        for candidate, sites in launched.values():
-            root = self._root_of(candidate.path, sites[0].steps[-1].file)
-            reading = device.kernel(candidate, root)
-            self.sync.kernel(reading)
-            passed = join.best(sites[:_LAUNCHES_JOINED], candidate.function)
-            if len(sites) > _LAUNCHES_JOINED:
-                passed = replace(passed, always={})  # not all were looked at
-            kernels.append(read_kernel(self._workbench, unit, reading, root, passed))
-        return tuple(kernels)
-
-    def _root_of(self, path: str, launcher: str) -> str:
-        """The unit in which a kernel is read: that of the file that launches it, when it includes the kernel's."""
-        return launcher if path in self._workbench.index.closure(launcher) else path
 
     def launches_of(self, reach: Reach) -> list[Launch]:
         """The launches of anything that was followed."""
