@@ -19,14 +19,13 @@ import msgspec
 from msgspec import Struct
 
 from opwalker.errors import InternalError
-from opwalker.link.traced import Reads
 from opwalker.model.source import SourceRoot
 
 if TYPE_CHECKING:
     from opwalker.expand.made import MadeFile
     from opwalker.facts.cpp_lines import Lines
     from opwalker.link.store import Store
-    from opwalker.link.traced import Trace
+    from opwalker.link.traced import Reads, Trace
     from opwalker.unchanged import Change, Version
 
 T = TypeVar("T")
@@ -254,6 +253,7 @@ class Answers:
     def made(self) -> tuple[MadeFile, ...]:
         """What macros make in the tree: it has its say in every other answer, wherever it was read from."""
         from opwalker.expand.made import MadeFile
+        from opwalker.link.traced import Reads
 
         others, self._read = self._read, Reads()
         found = self.kept_native(MADE, tuple[MadeFile, ...], self._read_made)
@@ -345,4 +345,3 @@ class _Numbers(dict):
         if path not in self:
             self[path] = self._of(path)
         return self[path]
-

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 
 from opwalker.answers import BUILT, Answers, Options
-from opwalker.link.traced import Reads
 from opwalker.model.build import BuildFacts
 from opwalker.model.source import FileEntry, SourceRoot
 from opwalker.model.walk import Gap, Op, SourceInfo
@@ -75,6 +74,7 @@ class Session(Answers):
         from opwalker.facts import registry
         from opwalker.indexing import index
         from opwalker.link.store import Store
+        from opwalker.link.traced import Reads
         from opwalker.source.cache import cache_root
         from opwalker.source.opened import open_source
 

@@ -40,8 +40,7 @@ def unread(
     bodies += [(c.body_start, c.body_end) for c in facts.classes if c.body_end]
     out: list[tuple[int, int]] = []
     for function in facts.functions:
-        what = read(function) if function.body_end else ALL
-        if what == ALL:
+        if not function.body_end:
             continue
         line = first_line(function, text, starts)
         first, end = starts[line - 1], function.body_end
@@ -49,7 +48,8 @@ def unread(
             continue  # within a class, or another function
         if any(a <= first and end <= b for a, b in spans):
             return None
-        if any(a < end and first < b for a, b in spans):
+        what = read(function)
+        if what == ALL or any(a < end and first < b for a, b in spans):
             continue
         begin = first if what == NOTHING else function.body_start
         at = bisect_left(others, begin)

@@ -127,8 +127,7 @@ def read_launched(workbench: Workbench, unit: Unit, host: Span, them: Sequence[L
 
 
 def pack(passed: Passed) -> str | None:
-    """All of it but the tensors, as text; None where a value is no number, or a
-    number too large."""
+    """All of it but the tensors, as text; None where a value is no number."""
     if not all(isinstance(value, Number) for value in passed.bound.values()):
         return None
     held = [
@@ -147,10 +146,7 @@ def pack(passed: Passed) -> str | None:
         sorted(passed.compared),
         [[name, _poly(value)] for name, value in passed.counts.items()],
     ]
-    try:
-        return msgspec.json.encode(held).decode()
-    except OverflowError:
-        return None
+    return msgspec.json.encode(held).decode()
 
 
 def unpack(one: Launched) -> Passed:
@@ -178,7 +174,7 @@ def unpack(one: Launched) -> Passed:
 
 
 def _poly(value: Poly) -> list:
-    return [[factor, [[_atom(atom), power] for atom, power in product]] for product, factor in value.terms.items()]
+    return [[str(factor), [[_atom(atom), power] for atom, power in product]] for product, factor in value.terms.items()]
 
 
 def _atom(atom: Atom) -> list:
@@ -186,7 +182,7 @@ def _atom(atom: Atom) -> list:
 
 
 def _to_poly(held: list[Any]) -> Poly:
-    return Poly({tuple((_to_atom(atom), power) for atom, power in product): factor for factor, product in held})
+    return Poly({tuple((_to_atom(atom), power) for atom, power in product): int(factor) for factor, product in held})
 
 
 def _to_atom(held: list[Any]) -> Atom:

@@ -15,11 +15,15 @@ from opwalker.asking import Options, Session
 from opwalker.facts.cpp_lines import read_lines
 from opwalker.link.moved import LINES, NUMBERS, moved
 from opwalker.model.kernel import TextFact
-from opwalker.model.walk import Gap, Host, Op, PathStep, PatternRef, Span, Terminal
+from opwalker.model.walk import Gap, Host, Op, PathStep, Span, Terminal
+from opwalker.views.following import HostSide
 from opwalker.views.joined import NativeSide
+from opwalker.views.passed import Passed
 from opwalker.views.walk import WalkView
+from opwalker.views.walk_kernels import KernelSide
 
 KITS = Path(__file__).resolve().parents[2] / "fixtures" / "libraries"
+
 
 def records(kind: type) -> Iterator[type]:
     """The records that an answer may hold."""
@@ -51,7 +55,7 @@ def holds_numbers(info: msgspec.inspect.Type) -> bool:
     return isinstance(info, msgspec.inspect.IntType)
 
 
-@pytest.mark.parametrize("kind", [NativeSide, Op, PatternRef])
+@pytest.mark.parametrize("kind", [NativeSide, Op, Passed, HostSide, KernelSide])
 def test_every_number_is_a_line_or_known_to_be_none(kind: type) -> None:
     found = list(records(kind))
     assert kind in found

@@ -158,6 +158,12 @@ class Tree:
     def answer(self) -> bytes:
         return self._ask(self._cache)
 
+    def forget(self) -> None:
+        """Let the store drop all answers, and no facts."""
+        session = Session(Options(source=str(self._folder / "tree"), jobs=1, cache=self._cache))
+        session.store._write(lambda db: db.execute("DELETE FROM results"))
+        session.close()
+
     def answer_anew(self) -> bytes:
         self._trees += 1
         return self._ask(self._folder / f"fresh{self._trees}")
@@ -185,6 +191,16 @@ def test_after_an_edit_and_after_it_is_taken_back(tree: Tree, name: str) -> None
     assert tree.answer() == tree.answer_anew()
     tree.edit({**dict.fromkeys(EDITS[name]), **{p: FILES[p] for p in EDITS[name] if p in FILES}})
     assert tree.answer() == before
+
+
+def test_what_was_kept_may_go(tree: Tree) -> None:
+    """The store drops what was used longest ago: the answer is worked out again."""
+    before = tree.answer()
+    tree.forget()
+    assert tree.answer() == before
+    tree.edit(EDITS["another call of a compiled module"])
+    tree.forget()
+    assert tree.answer() == tree.answer_anew() != before
 
 
 def test_most_edits_show(tree: Tree) -> None:
