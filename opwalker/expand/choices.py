@@ -18,13 +18,17 @@ from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.fitting import Fitter, callable_parameters
 from opwalker.expand.frames import Frame
 from opwalker.expand.terms import PackTerm, PassedCall, Term, Unknown, flattened
+from opwalker.facts.cpp_brackets import match_bracket
 from opwalker.model.body import CallFact, LambdaFact, LocalFact, Span2
 from opwalker.notation.regex import Regex
 
 #: Calls of lambdas that are combined at one place, and functions that a lambda is passed through.
 MAX_CHOICES = 2000
 MAX_PASSED = 8
-_FORWARDED = Regex(r"(?:std::)?(?:forward\s*<[^()]*>|move|ref|cref)\s*\(\s*(\w+)\s*\)\Z|\*?\s*&?\s*(\w+)\Z")
+_FORWARDED = Regex(
+    r"(?:(?:std::)?(?:forward\s*<[^()]*>|move|ref|cref)|static_cast\s*<[^()]*>)\s*\(\s*(\w+)\s*\)\Z"
+    r"|(?:\*?\s*&?|\(\s*[\w:]+\s*&{0,2}\s*\))\s*(\w+)\Z"
+)
 _WORD = Regex(r"(?<![\w.])(?<!::)[A-Za-z_]\w*(?!\s*\.\.\.)")
 _COUNTED = Regex(r"sizeof\s*\.\.\.\s*\(\s*\w+\s*\)")
 _INVOKERS = frozenset(("std::invoke", "invoke", "std::apply"))
@@ -229,7 +233,10 @@ def _choice_key(choices: dict) -> tuple:
 
 def _named(text: str) -> str | None:
     """The variable that an argument passes on as it is."""
-    found = _FORWARDED.match(text.strip())
+    text = text.strip()
+    while text.startswith("(") and match_bracket(text, 0) == len(text):
+        text = text[1:-1].strip()
+    found = _FORWARDED.match(text)
     return (found.group(1) or found.group(2)) if found else None
 
 

@@ -146,7 +146,7 @@ class NameLookup(Sight):
 
     def _is_aggregate(self, declared: str) -> bool:
         try:
-            return self.located(declared) is not None
+            return declared.startswith("std::integral_constant<") or self.located(declared) is not None
         except Unknown:
             return False
 

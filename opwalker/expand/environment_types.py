@@ -26,6 +26,7 @@ from opwalker.notation.regex import Regex
 
 _NUMBER = Regex(r"-?\d[\w.]*|true|false")
 _TEMPLATE = Regex(r"::\s*template\s+")
+_NO_FUNCTION = frozenset(("nullptr", "NULL", "0"))
 _NAME = Regex(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
 
@@ -179,11 +180,13 @@ class TypeReading:
             raise Unknown(f"`{text[:80]}` is no type")
         return found.text
 
-    def function(self, text: str) -> FunctionTerm:
-        """A device function given as a template argument: ``&(float ns::f<float>(float const&))``."""
+    def function(self, text: str) -> FunctionTerm | ConstTerm:
+        """A device function given as a template argument: ``&(float ns::f<float>(float const&))``; or none of them."""
         name = text.strip().lstrip("&").strip()
+        if name in _NO_FUNCTION:
+            return ConstTerm(0, "std::nullptr_t")
         held = self.bound.get(name) if name in self.bound else self.frame.bound.get(name) if self.frame else None
-        if isinstance(held, FunctionTerm):
+        if isinstance(held, FunctionTerm | ConstTerm):
             return held
         inner = None
         at = name.find("<")

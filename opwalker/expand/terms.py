@@ -113,11 +113,18 @@ _BUILTIN = {
     "nv_bfloat162": "__nv_bfloat162",
     "nv_half": "__half",
     "nv_half2": "__half2",
+    "__nv_fp8_storage_t": "unsigned char",
+    "__nv_fp8x2_storage_t": "unsigned short",
+    "__nv_fp8x4_storage_t": "unsigned int",
+    "__nv_fp4_storage_t": "unsigned char",
+    "__nv_fp4x2_storage_t": "unsigned char",
+    "__nv_fp4x4_storage_t": "unsigned short",
 }
 _SELF = frozenset(
     "void bool char float double int short long __half __half2 __nv_bfloat16 __nv_bfloat162 __nv_fp8_e4m3 "
-    "__nv_fp8_e5m2 "
-    "__nv_fp8x2_e4m3 __nv_fp8x4_e4m3 __nv_fp4x2_e2m1 __nv_fp8_storage_t".split()
+    "__nv_fp8_e5m2 __nv_fp8_e8m0 "
+    "__nv_fp8x2_e4m3 __nv_fp8x4_e4m3 __nv_fp8x2_e5m2 __nv_fp8x4_e5m2 __nv_fp4_e2m1 __nv_fp4x2_e2m1 "
+    "__nv_fp4x4_e2m1".split()
 ) | {
     "unsigned char",
     "signed char",
@@ -162,7 +169,9 @@ SIZES = {
     "unsigned int": 4, "long": 8, "unsigned long": 8, "long long": 8, "unsigned long long": 8, "float": 4, "double": 8,
     "__half": 2, "__half2": 4, "__nv_bfloat16": 2, "__nv_bfloat162": 4, "c10::Half": 2, "c10::BFloat16": 2,
     "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1, "c10::Float8_e5m2fnuz": 1,
-    "__nv_fp8_e4m3": 1, "__nv_fp8_e5m2": 1, "float2": 8, "float4": 16, "int2": 8, "int4": 16, "uint2": 8, "uint4": 16,
+    "__nv_fp8_e4m3": 1, "__nv_fp8_e5m2": 1, "__nv_fp8_e8m0": 1, "__nv_fp8x2_e4m3": 2, "__nv_fp8x2_e5m2": 2,
+    "__nv_fp8x4_e4m3": 4, "__nv_fp8x4_e5m2": 4, "__nv_fp4_e2m1": 1, "__nv_fp4x2_e2m1": 1, "__nv_fp4x4_e2m1": 2,
+    "float2": 8, "float4": 16, "int2": 8, "int4": 16, "uint2": 8, "uint4": 16,
     "c10::complex<float>": 8, "c10::complex<double>": 16, "double2": 16, "ulonglong2": 16, "longlong2": 16,
 }  # fmt: skip
 

@@ -13,7 +13,9 @@ from tests.expand.instance_sections import FOLDER, Section, predicted, sections,
 from tests.not_run import NotRun
 
 SECTIONS = sections()
-HEADERS = "cstdint type_traits utility array memory tuple cuda_fp16.h cuda_bf16.h cuComplex.h".split()
+HEADERS = (
+    "cstdint type_traits utility array memory tuple cuda_fp16.h cuda_bf16.h cuComplex.h cuda_fp8.h cuda_fp4.h".split()
+)
 ENTRY = re.compile(r"\.entry\s+([\w$.]+)")
 
 
