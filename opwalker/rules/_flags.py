@@ -10,18 +10,25 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import CallText, DeclareText, Routine, Statement
-from opwalker.rules._flag_assembly import in_assembly, makers
+from opwalker.rules._flag_assembly import (
+    POINTER_CAST,
+    condition_line,
+    fence_of,
+    in_assembly,
+    is_member,
+    makers,
+    root_of,
+)
 
 _ORDER = re.compile(r"memory_order(?:_|::)(relaxed|acquire|release|acq_rel|seq_cst|consume)")
 _SCOPE = re.compile(r"thread_scope_(system|device|block|thread)")
 #: The standard's atomics, and CUDA's where no scope is named, hold for the whole system.
 _ATOMIC = re.compile(r"\b(?:cuda|std)::atomic")
 _ASM_FENCE = re.compile(r"fence|membar|acquire|release|acq_rel")
-_PEER = re.compile(r"\b(?:peer|remote|other|sg|signals|ptrs|bufs)\w*(?:\.\w+)?\s*\[[^\]]*\]\s*(?:->|\.)|\bpeer\w*\s*->")
-_FENCE = re.compile(r"fence|membar|acquire|release|acq_rel")
 _PEER = re.compile(r"\b(?:peer|remote|other|sg|signals|ptrs|bufs)\w*(?:\.\w+)?\s*\[[^\]]*\]\s*(?:->|\.)|\bpeer\w*\s*->")
 #: What any access that is more than plain has in its routine, or one to a peer: as bytes, whatever stands around it.
 _MORE = (
@@ -40,15 +47,24 @@ _CAST = re.compile(
 )
 #: An element of an array: its index is a stem and a number.
 _ELEMENT = re.compile(r"&?(?P<base>[^\[\]]+)\[(?P<stem>(?!\d+\])[^\[\]]+?)?(?:(?:\+|(?<=\[))(?P<off>\d+))?\]")
-#: An address that says which member or variable it is of: nothing is called for it, and nothing added.
-_PLACE = re.compile(r"[&(\s]*[A-Za-z_]\w*(?:\s*\[[^\[\]]*\]|\s*(?:->|\.)\s*\w+)*[)\s]*")
+#: What is called for an address: which member or variable it is of, its text does not say.
+_CALLED = re.compile(r"(?<!\bsizeof)(?<=\w)\s*\(")
+#: A pointer to pointers, and a name of what lies elsewhere.
+_POINTERS = re.compile(r"\*\s*(?:const\s*)?(?:__restrict__\s*)?(?:\*|&?\s*\w*\s*\[)")
+_ELSEWHERE = re.compile(r"(?:peer|remote)(?:s|_\w+|[A-Z]\w*)?\Z")
+#: What a condition reads: a member, a dereference, an element.
+_READ = re.compile(
+    r"[A-Za-z_]\w*(?:\s*\[[^\]]*\])*(?:(?:->|\.)\w+(?:\s*\[[^\]]*\])*)+|\*\s*\w+|[A-Za-z_]\w*\s*\["
+)
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 #: The value of a pointer that is set: where a flag lies, and no flag.
 _POINTER = re.compile(r"\w+_cast<[^<>]*\*\s*>")
 
 
 class Access(Struct, frozen=True):
     """A load or store of a flag: ``kind`` is ``store`` or ``poll``; ``how`` is ``volatile``, ``atomic`` (in assembly
-    too) or ``plain``; ``field`` the member or variable; ``at`` the line on which its reference is made, where that is
+    too), ``changed`` (an atomic function of CUDA, which orders nothing) or ``plain``;
+    ``field`` the member or variable; ``at`` the line on which its reference is made, where that is
     another; ``place`` what the reference is made of, as written without blanks."""
 
     kind: str
@@ -77,7 +93,12 @@ class Access(Struct, frozen=True):
 def accesses(tree: CheckedTree) -> tuple[Access, ...]:
     """Every poll and store of a flag in device code (and of its host helpers); none where no finding can come from the
     routines to look at."""
-    return tuple(_all(tree, tree.every_routine)) if tree.changed is None or _at_stake(tree) else ()
+    if tree.changed is not None and not _at_stake(tree):
+        return ()
+    out: dict[tuple[str, str, str, str, int, int], Access] = {}
+    for one in _all(tree, tree.every_routine):  # what a function does for several callers is told by each of them
+        out.setdefault((one.kind, one.how, one.field, one.routine.file, one.line, one.at), one)
+    return tuple(out.values())
 
 
 def _at_stake(tree: CheckedTree) -> bool:
@@ -96,14 +117,31 @@ def _at_stake(tree: CheckedTree) -> bool:
 def _all(tree: CheckedTree, routines: Iterable[Routine]) -> Iterator[Access]:
     for routine in routines:
         if routine.on_device or "device" in routine.flags:
-            yield from _of(tree, routine)
-            yield from _in_assembly(tree, routine)
+            shared = {d.name for one in routine.walk() for d in one.declares if "__shared__" in d.type}
+            found = [*_of(tree, routine), *_in_assembly(tree, routine)]
+            yield from _met([one for one in found if one.field not in shared])
+
+
+def _met(found: list[Access]) -> list[Access]:
+    """The accesses of a routine, where what it stores at its peers is the flag that it waits for itself: pointers alone
+    name no member, and the two have different names."""
+    ordered = [one for one in found if one.how != "plain" and not is_member(one.place)]
+    stored = {one.field for one in ordered if one.kind == "store" and one.peer}
+    polled = {one.field for one in ordered if one.kind == "poll" and not one.peer}
+    alone = stored - {one.field for one in found if one.kind == "poll"}
+    waited = polled - {one.field for one in found if one.kind == "store"}
+    if len(alone) != 1 or len(waited) != 1:
+        return found
+    (name,), (other,) = alone, waited
+    return [replace(one, field=other) if one.field == name else one for one in found]
 
 
 def fences(routine: Routine) -> list[tuple[int, str]]:
     """``(line, name)`` of the fences of a routine; inline assembly counts as one."""
     out = [(c.line, c.simple) for one in routine.walk() for c in one.calls if _FENCE.match(c.name)]
-    out += [(one.line, "asm") for one in routine.walk() if one.kind == "asm" and _ASM_FENCE.search(one.text)]
+    for one in routine.walk():
+        if one.kind == "asm" and _ASM_FENCE.search(one.text):
+            out += [(one.line, fence_of(one) or "asm")]
     return out
 
 
@@ -115,7 +153,7 @@ def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
     own = {one.name for one in (*declared, *routine.parameters)}
     for one in statements:
         if one.kind in ("while", "do", "for") and one.text and not _counts(one):
-            yield from _polled(routine, one.text, one.line, one.calls, refs, volatile)
+            yield from _polled(routine, one.text, condition_line(one), one.calls, refs, volatile)
         for assigned in one.assigns:
             field = _field(assigned.target)
             stores = assigned.operator == "=" and not _POINTER.search(assigned.value)
@@ -139,13 +177,24 @@ def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
 
 
 def _in_assembly(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
-    # What a function that is called is given has its name from whoever wrote that function: it is no flag by itself.
-    given = set() if "global" in routine.flags else {one.name for one in routine.parameters}
     for told in in_assembly(tree, routine):
         field = _field(told.address)
-        if field and _PLACE.fullmatch(told.address) and told.address.strip("&*() ") not in given:
-            kind, peer = "store" if told.stores else "poll", bool(_PEER.search(told.address))
-            yield Access(kind, "atomic", field, told.order, told.scope, peer, routine, told.line, told.line)
+        if field and not _CALLED.search(POINTER_CAST.sub("", told.address)):
+            yield Access(
+                "store" if told.stores else "poll", told.how, field, told.order, told.scope,
+                is_peer(routine, told.address), told.routine or routine, told.line, told.line,
+                "".join(told.address.split()),
+            )  # fmt: skip
+
+
+def is_peer(routine: Routine, address: str) -> bool:
+    """Whether an address is in another device's memory: a member of a peer's structure, an element of an array of
+    pointers, or where a pointer leads whose name says so."""
+    root = root_of(address)
+    if _PEER.search(address) or _ELSEWHERE.match(root):
+        return True
+    declared = [one.type for one in routine.parameters if one.name == root]
+    return "[" in address and any(_POINTERS.search(kind) for kind in declared)
 
 
 def _counts(one: Statement) -> bool:
@@ -171,8 +220,10 @@ def _polled(
     for field, found in ((_field(found[1]), found[1]) for found in _CAST.finditer(text)):
         yield Access("poll", "volatile", field, None, None, bool(_PEER.search(found)), routine, line, line)
     if not loads and re.search(r"[!=<>]=?", text):
-        for found in re.finditer(r"[A-Za-z_]\w*(?:\s*\[[^\]]*\])*(?:(?:->|\.)\w+(?:\s*\[[^\]]*\])*)+|\*\s*\w+", text):
-            field = _field(found.group())
+        for found in _READ.finditer(text):
+            field = _field(found.group().rstrip("["))
+            if found.group().endswith("[") and field not in volatile:
+                continue  # an element of an array that is read, where it lies in no one's member
             if field and field not in cast and not re.match(r"threadIdx|blockIdx|blockDim|gridDim", found.group()):
                 how = "volatile" if _is_volatile(found.group(), volatile) else "plain"
                 yield Access("poll", how, field, None, None, bool(_PEER.search(found.group())), routine, line, line)
@@ -200,8 +251,12 @@ def _order(call: CallText) -> str | None:
 
 
 def _field(text: str) -> str:
-    """The member or variable that an access names: ``peers[t]->ready[rank]`` → ``ready``."""
-    plain = re.sub(r"\[[^\[\]]*\]", "", text).strip("(&* )")
+    """The member or variable that an access names: ``peers[t]->ready[rank]`` → ``ready``, ``flags[t] + rank`` →
+    ``flags``."""
+    plain = POINTER_CAST.sub("", text)
+    while plain != (plain := _BRACKETS.sub("", plain)):
+        pass
+    plain = re.split(r"(?<=[\w)\s])[+]|(?<=[\w)\s])-(?!>)", plain, maxsplit=1)[0].strip("(&* )")
     found = re.findall(r"[A-Za-z_]\w*", plain)
     return found[-1] if found else ""
 

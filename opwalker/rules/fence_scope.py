@@ -34,12 +34,14 @@ __device__ void own(Box* self, float* data, uint32_t tag) {
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.rules._flags import accesses, fences
+from opwalker.rules._flags import Access, accesses, fences, is_peer
 
-_NEAR = ("__threadfence", "__threadfence_block")
+#: Fences and barriers that order memory for this device alone, or for less.
+_NEAR = re.compile(r"__threadfence(?:_block)?\Z|(?:fence|membar)\.|__syncthreads\Z")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -48,7 +50,9 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if one.kind != "store" or not one.peer:
             continue
         before = [(line, name) for line, name in fences(one.routine) if line <= one.line]
-        if not before or any(name not in _NEAR for _, name in before):
+        if not before:
+            before = _barriers(one)
+        if not before or any(not _NEAR.match(name) for _, name in before):
             continue
         line, name = before[-1]
         if (one.routine.file, line) in told:
@@ -56,6 +60,21 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         told.add((one.routine.file, line))
         said = f"{name} reaches this device alone, and {one.field} is published to another"
         yield Draft(one.routine.file, line, said, (Related(one.routine.file, one.line, "published here"),), name)
+
+
+def _barriers(one: Access) -> list[tuple[int, str]]:
+    """The barriers of the block between a plain store to a peer's data and that of the flag behind it, which orders
+    nothing."""
+    if one.order not in (None, "relaxed", "volatile"):
+        return []
+    stores = [
+        assigned.line
+        for held in one.routine.walk()
+        for assigned in held.assigns
+        if assigned.line < one.line and is_peer(one.routine, assigned.target) and "[" in assigned.target
+    ]
+    calls = [call for held in one.routine.walk() for call in held.calls if call.simple == "__syncthreads"]
+    return [(call.line, call.simple) for call in calls if stores and stores[0] < call.line < one.line]
 
 
 RULE = Rule("fence-scope", "warning", _run)

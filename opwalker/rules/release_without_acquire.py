@@ -91,7 +91,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
     found = accesses(tree)
     strong = [one for one in found if one.order in _STRONG[one.kind]]
     for one in found:
-        if one.how == "atomic" or one.order is not None:
+        if one.how in ("atomic", "changed") or one.order is not None:
             continue
         other = next((o for o in strong if o.field == one.field and o.kind != one.kind), None)
         # Where its own side has an ordered access too, the plain one may be a fast path before it.

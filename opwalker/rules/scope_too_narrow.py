@@ -101,7 +101,8 @@ _REACH = {"thread": 0, "block": 1, "workgroup": 1, "device": 2, "agent": 2, "sys
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
-    found = [one for one in accesses(tree) if one.scope in _REACH]
+    # A counter of this device alone says nothing of what its value is used for.
+    found = [one for one in accesses(tree) if one.scope in _REACH and (one.how != "changed" or one.peer)]
     told: set[tuple[str, int]] = set()
     for one in found:
         others = [other for other in found if other.field == one.field and other.kind != one.kind]

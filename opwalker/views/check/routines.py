@@ -218,6 +218,8 @@ def _is_ordered(routine: Routine) -> bool:
         or any(_SHARED.search(made.type + (made.value or "")) for made in one.declares)
         or any(_OTHERS.search(assigned.target) for assigned in one.assigns)
         or (one.kind in _LOOPS and _OTHERS.search(one.text))
+        or (one.kind == "return" and "volatile" in one.text)
+        or any("atomic" in call.name or "atomic" in (call.receiver or "") for call in one.calls)
         for one in routine.walk()
     )
 
