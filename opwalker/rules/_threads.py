@@ -26,6 +26,14 @@ _SCALAR = re.compile(
 _SAME = re.compile(r"__syncthreads_(?:and|or|count)|\b__shfl_sync\b|\b__(?:all|any|ballot)_sync\b")
 
 
+#: A class whose methods every thread of the block has to call, and an alias of one.
+_COLLECTIVE = re.compile(
+    r"\bBlock(?:Reduce|Scan|RadixSort|MergeSort|Exchange|Discontinuity|AdjacentDifference|Shuffle)\b"
+)
+
+_ALIAS = re.compile(rf"using\s+(\w+)\s*=\s*[^;]*{_COLLECTIVE.pattern}[^;]*")
+
+
 class Threads:
     """The values of one routine. A name that is declared twice is two variables, each in its own block."""
 
@@ -40,6 +48,15 @@ class Threads:
             for made in one.declares
             if _BLOCK.search(made.type) or _GROUP.search(made.value or "")
         }
+        self._collectives = {
+            made.name
+            for one in routine.walk()
+            for made in one.declares
+            if _COLLECTIVE.search(made.type if made.type != "using" else made.value or "")
+            and "TempStorage" not in made.type + (made.value or "")
+        }
+        aliases = (_ALIAS.match(one.text) for one in routine.walk() if one.kind == "declaration" and not one.declares)
+        self._collectives |= {found[1] for found in aliases if found and "TempStorage" not in found[0]}
         self._names: set[tuple[str, int]] = set()
         # Every thread reads the same of what a block shares.
         shared = {d.name for one in routine.walk() for d in one.declares if "__shared__" in d.type}
@@ -49,7 +66,7 @@ class Threads:
                 for declared in one.declares:
                     if declared.value is None or "__shared__" in declared.type or _makes_object(declared):
                         continue
-                    if self.differ(declared.value, one.line):
+                    if self.differ(declared.value, one.line) or self._loads(declared.value, one.line):
                         self._names.add(self._variable(declared.name, one.line))
                 for assigned in one.assigns:
                     plain = assigned.target.strip()
@@ -62,12 +79,23 @@ class Threads:
 
     def barriers(self, one: Statement) -> list[tuple[int, str]]:
         """``(line, name)`` of the barriers of the whole block that a statement itself has."""
-        out = [(call.line, call.name) for call in one.calls if _BARRIER.match(call.name) or self._syncs(call)]
+        out = [
+            (call.line, call.name)
+            for call in one.calls
+            if _BARRIER.match(call.name) or self._syncs(call) or self._joins(call)
+        ]
         return [*out, (one.line, "bar.sync")] if one.kind == "asm" and _BAR.search(one.text) else out
 
     def _syncs(self, call: CallText) -> bool:
         group = call.receiver or next(iter(call.arguments), "")
         return call.simple == "sync" and (group.strip() in self._groups or _GROUP.search(group) is not None)
+
+    def _joins(self, call: CallText) -> bool:
+        """Whether a call is one of the whole block's: ``BlockReduce(storage).Sum(x)``."""
+        made = re.match(r"(?:typename\s+)?(?:\w+::)*(\w+)", call.receiver or "")
+        if made is None:
+            return False
+        return made[1] in self._collectives or _COLLECTIVE.fullmatch(made[1]) is not None
 
     def differ(self, text: str, line: int) -> bool:
         """Whether an expression on a line is known to differ between threads of one block."""
@@ -77,6 +105,11 @@ class Threads:
         if _SOURCE.search(plain):
             return not _is_same_for_all(plain)
         return any(self._variable(found.group(), line) in self._names for found in _WORD.finditer(plain))
+
+    def _loads(self, text: str, line: int) -> bool:
+        """Whether an expression is an element of an array, each thread's own: ``lengths[threadIdx.x]``."""
+        found = re.fullmatch(r"[=({\s]*\w+\s*\[([^\[\]]*)\][)}\s]*", text)
+        return found is not None and self.differ(found[1], line)
 
     def _variable(self, name: str, line: int) -> tuple[str, int]:
         """A variable by the first line of the innermost block that declares the name; 0 for one from elsewhere."""

@@ -157,6 +157,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine, Statement
@@ -165,7 +166,7 @@ from opwalker.rules._threads import Threads
 from opwalker.rules._values import is_fixed
 
 #: A quick no: what a barrier has in its text.
-_MAY = re.compile(r"sync|barrier")
+_MAY = re.compile(r"sync|barrier|Block[A-Z]|Reduce|Scan")
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_][\w:]*")
 
 _WHOLE_BLOCKS = re.compile(r"/\s*blockDim\s*\.\s*x\s*\)?\s*\*\s*blockDim\s*\.\s*x\W*\Z")
@@ -173,10 +174,24 @@ _WHOLE_BLOCKS = re.compile(r"/\s*blockDim\s*\.\s*x\s*\)?\s*\*\s*blockDim\s*\.\s*
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
-        if not routine.on_device or not any(_MAY.search(one.text) for one in routine.walk()):
+        if not routine.on_device or not _may(tree, routine):
             continue
         threads = Threads(routine)
         yield from _block(tree, routine, routine.statements, threads, None)
+
+
+def _may(tree: CheckedTree, routine: Routine) -> bool:
+    """A quick no: whether a routine has something that waits, or calls what does."""
+    return any(_MAY.search(one.text) for one in routine.walk()) or any(
+        call.simple in _waiting(tree) for one in routine.walk() for call in one.calls
+    )
+
+
+@lru_cache(maxsize=1)
+def _waiting(tree: CheckedTree) -> frozenset[str]:
+    """The names of the device functions that have a barrier themselves."""
+    found = tree.calling_any(("__syncthreads", "__syncthreads_and", "__syncthreads_or", "__syncthreads_count", "sync"))
+    return frozenset(one.name.rsplit("::", 1)[-1] for one in found if one.on_device and "global" not in one.flags)
 
 
 def _block(
@@ -185,7 +200,7 @@ def _block(
     """Barriers below ``statements``; ``cause`` is what has already parted the threads."""
     for number, one in enumerate(statements):
         if cause is not None:
-            for line, name in threads.barriers(one):
+            for line, name in (*threads.barriers(one), *_called(tree, routine, one)):
                 said = f"{name} is not reached by every thread of the block"
                 yield Draft(routine.file, line, said, (cause,), name.rsplit("::", 1)[-1], op=None)
         parted = cause
@@ -202,6 +217,25 @@ def _block(
             if not one.orelse and is_filled(tree, routine, one.text, one.line, threads):
                 continue
             cause = Related(routine.file, one.line, f"threads leave here by `{one.text[:80]}`")
+
+
+def _called(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[tuple[int, str]]:
+    """The calls of a statement whose functions every thread has to pass a barrier of the block in."""
+    for call in one.calls:
+        targets = tree.targets(routine, call)
+        if targets and all(target.on_device and _waits_always(target) for target in targets):
+            yield call.line, call.name
+
+
+def _waits_always(routine: Routine) -> bool:
+    """Whether the straight way through a function has a barrier of the block."""
+    threads = Threads(routine)
+    for one in routine.statements:
+        if one.kind in ("if", "if constexpr", "return") and any(o.kind == "return" for o in one.walk()):
+            return False
+        if one.kind in ("expression", "declaration", "asm", "block") and threads.barriers(one):
+            return True
+    return False
 
 
 def _fixed(routine: Routine, one: Statement, threads: Threads) -> bool:

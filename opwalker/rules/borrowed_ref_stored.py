@@ -82,7 +82,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     related = (Related(routine.file, assigned.line, "the reference is borrowed"),)
                     said = f"a borrowed reference is kept by {assigned.target} beyond the call"
                     yield Draft(routine.file, assigned.line, said, related, target)
-                if value in borrowed and outside and not re.search(rf"\b{re.escape(value)}\b", counted):
+                names = (value, target)  # counted by either name
+                if value in borrowed and outside and not any(
+                    re.search(rf"\b{re.escape(name)}\b", counted) for name in names
+                ):
                     if _is_object(routine, value):
                         related = (Related(routine.file, borrowed[value], f"{value} is borrowed"),)
                         said = f"{value} is borrowed, and {assigned.target} keeps it beyond the call"

@@ -116,7 +116,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         deleters = {id(held) for held in _deleters(routine)}
         for point in points(routine.statements):
             one = point.statement
-            call = _dropped(routine, one)
+            call = _dropped(routine, one) or _overwritten(one, point.after)
             if call is None or call.receiver is not None or not _CALLS.match(call.simple):
                 continue
             if _CLEANS.match(call.simple) and (_ends(routine) or id(one) in deleters or _gives_up(point)):
@@ -146,6 +146,19 @@ def _dropped(routine: Routine, one: Statement) -> CallText | None:
     read = re.compile(rf"\b{re.escape(made.name)}\b")
     others = (text for other in routine.walk() if other is not one for text in _texts(other))
     return None if any(map(read.search, others)) else call
+
+
+def _overwritten(one: Statement, after: Sequence[Statement]) -> CallText | None:
+    """The call whose answer the next statement writes over unread."""
+    kept = [(d.name, d.value or "") for d in one.declares] + [(a.target.strip(), a.value) for a in one.assigns]
+    if len(kept) != 1 or not one.calls or not after or after[0].kind != "expression":
+        return None
+    (name, value), call = kept[0], one.calls[0]
+    if value.strip().removeprefix("=").strip() != call.text or not name.isidentifier():
+        return None
+    again = [a for a in after[0].assigns if a.target.strip() == name and a.operator == "="]
+    read = re.search(rf"(?<![\w.>]){re.escape(name)}\b", again[0].value) if again else True
+    return None if read or after[0].line == one.line else call
 
 
 def _texts(one: Statement) -> Iterator[str]:

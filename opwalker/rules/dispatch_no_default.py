@@ -237,7 +237,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import Routine, Statement
+from opwalker.model.statements import CallText, Routine, Statement
 from opwalker.rules._choices import nothing_left
 from opwalker.rules._launches import points
 from opwalker.rules._values import leaves
@@ -262,7 +262,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             row = _row(one, point.after)
             branches, last, has_last = _of_row(row, point.after, inner) if row else _branches(one, inner)
             by_name: dict[str, set[str]] = {}
-            for name, arguments in (found for branch in branches for found in _instances(branch)):
+            for name, arguments in (found for branch in branches for found in _instances(tree, routine, branch)):
                 by_name.setdefault(name, set()).add(arguments)
             if len(branches) < 2 or not any(len(found) > 1 for found in by_name.values()):
                 continue
@@ -325,21 +325,28 @@ def _branches(one: Statement, inner: set[int]) -> tuple[list[Sequence[Statement]
         return branches, one.orelse, True
 
 
-def _instances(branch: Sequence[Statement]) -> Iterator[tuple[str, str]]:
+def _instances(tree: CheckedTree, routine: Routine, branch: Sequence[Statement]) -> Iterator[tuple[str, str]]:
     """Templates that a branch calls or launches with explicit arguments."""
     for first in branch:
         for one in first.walk():
             for call in one.calls:
-                if (
-                    call.template
-                    and call.receiver is None
-                    and re.search(r"launch|run|kernel|dispatch|call|impl", call.name, re.I)
-                ):
+                if call.template and call.receiver is None and _starts_work(tree, routine, call):
                     yield call.name, ", ".join(call.template)
             for launch in one.launches:
                 if "<" in launch.kernel:
                     name, _, arguments = launch.kernel.partition("<")
                     yield name, arguments
+
+
+def _starts_work(tree: CheckedTree, routine: Routine, call: CallText) -> bool:
+    """Whether a function launches, by its name, by the stream that it is given, or as its definition shows."""
+    if re.search(r"launch|run|kernel|dispatch|call|impl", call.name, re.I):
+        return True
+    streams = {one.name for one in routine.parameters if "Stream_t" in one.type}
+    streams |= {d.name for one in routine.walk() for d in one.declares if "Stream_t" in d.type}
+    if not streams.isdisjoint(argument.strip() for argument in call.arguments):
+        return True
+    return any(one.launches for target in tree.targets(routine, call) for one in target.walk())
 
 
 def _works(branch: Sequence[Statement]) -> bool:

@@ -73,6 +73,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import CallText, Routine, Statement
 from opwalker.model.walk import HostRef
+from opwalker.rules._bindings import has_call_guard
 from opwalker.rules._values import leaves
 
 _WAITS = re.compile(
@@ -97,7 +98,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         name = op.name.rsplit(".", 1)[-1]
         for impl in op.impls or ():
             key = (impl.file, impl.line, name)  # one binding can stand in several modules
-            if impl.host is None or key in told or _guarded(tree, impl.file, impl.line, name):
+            if impl.host is None or key in told or has_call_guard(tree, impl.file, impl.line, name):
                 continue
             routine = tree.routine_at(impl.host.file, impl.host.line)
             way = _blocks(tree, routine, {}, 0, set()) if routine is not None else _in_lambda(tree, impl.host)
@@ -125,20 +126,6 @@ def _in_lambda(tree: CheckedTree, host: HostRef) -> tuple[Related, ...] | None:
             if way is not None:
                 return (Related(host.file, number, f"calls {target.name}"), *way)
     return None
-
-
-def _guarded(tree: CheckedTree, file: str, line: int, name: str) -> bool:
-    """Whether the binding has a call guard: its text from its line to the end of the call."""
-    lines = tree.text(file).split("\n")
-    text = " ".join(lines[line - 1 : line + 12])
-    start = text.find(f'"{name}"')
-    depth, end = 1, len(text)
-    for at in range(max(start, 0), len(text)):
-        depth += (text[at] == "(") - (text[at] == ")")
-        if depth == 0:
-            end = at
-            break
-    return "gil_scoped_release" in text[max(start, 0) : end]
 
 
 def _blocks(

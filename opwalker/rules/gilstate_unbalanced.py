@@ -77,7 +77,9 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         if _TAKES not in calls:
             continue
         # One that keeps its state in a member is half of a pair: the other half is another function.
-        if not any(d.value and _TAKES in d.value for one in routine.walk() for d in one.declares):
+        own = {d.name for one in routine.walk() for d in one.declares if not d.static}
+        takes = [name for one in routine.walk() for name, _ in _taken(one)]
+        if own.isdisjoint(takes):
             continue
         left: list[tuple[int, str, int]] = []
         ends = _follow(routine.statements, {_Held()}, left)
@@ -103,9 +105,8 @@ def _follow(statements: Sequence[Statement], ways: set[_Held], left: list[tuple[
 
 
 def _step(one: Statement, ways: set[_Held], left: list[tuple[int, str, int]]) -> set[_Held]:
-    for declared in one.declares:
-        if declared.value and _TAKES in declared.value:
-            ways = {way.taken(declared.name, declared.line) for way in ways}
+    for name, line in _taken(one):
+        ways = {way.taken(name, line) for way in ways}
     for call in one.calls:
         if call.simple == _GIVES and call.arguments:
             ways = {way.given(call.arguments[0].strip()) for way in ways}
@@ -125,6 +126,12 @@ def _step(one: Statement, ways: set[_Held], left: list[tuple[int, str, int]]) ->
     if any(re.fullmatch(r"(?:std::)?(?:exit|abort|_Exit|quick_exit)", call.name) for call in one.calls):
         return set()
     return ways
+
+
+def _taken(one: Statement) -> Iterator[tuple[str, int]]:
+    """The variables that a statement keeps a state in: declared with it, or set to it."""
+    yield from ((d.name, d.line) for d in one.declares if d.value and _TAKES in d.value)
+    yield from ((a.target.strip(), a.line) for a in one.assigns if _TAKES in a.value)
 
 
 RULE = Rule("gilstate-unbalanced", "error", _run)

@@ -129,6 +129,8 @@ def _step(one: Statement, name: str, ways: frozenset[bool], left: list[int]) -> 
             ways = frozenset((False,))
     if any(word.search(a.value) and a.target != name for a in one.assigns):
         ways = frozenset((False,))  # it is kept somewhere
+    if any(d.value and re.fullmatch(rf"[=({{\s]*{re.escape(name)}[)}}\s]*", d.value) for d in one.declares):
+        ways = frozenset((False,))  # by another name
     if one.kind == "return":
         if True in ways and not word.search(one.text):
             left.append(one.line)

@@ -99,7 +99,7 @@ _DEEPEST = 6
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     known: dict[tuple[str, int], tuple[Related, ...] | None] = {}
     for routine in tree.routines:
-        if "extern_c" not in routine.flags or routine.on_device or _promises(tree, routine):
+        if not _has_c_linkage(tree, routine) or routine.on_device or _promises(tree, routine):
             continue
         if re.match(r"(?:PyInit_|PyMODINIT)", routine.name):
             continue
@@ -109,6 +109,16 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             message = f"an exception can leave {routine.name}, which has C linkage"
             at = Related(routine.file, line, f"from here in {routine.name}")
             yield Draft(routine.file, routine.line, message, (at, *way), routine.name)
+
+
+def _has_c_linkage(tree: CheckedTree, routine: Routine) -> bool:
+    """Whether a function has C linkage: by its definition, or by a declaration that it includes."""
+    if "extern_c" in routine.flags:
+        return True
+    if routine.scope or routine.template is not None or "static" in routine.flags or "::" in routine.name:
+        return False
+    declared = [file for file, one in tree.functions(routine.name) if "extern_c" in one.flags and not one.is_definition]
+    return bool(declared) and not tree.included(routine.file).isdisjoint(declared)
 
 
 def _first(
