@@ -166,6 +166,24 @@ def _of_config(config: str, name: str, before: Sequence[Statement]) -> str | Non
     return None
 
 
+def launched_with(tree: CheckedTree, routine: Routine, call: CallText, depth: int = 2) -> Iterator[tuple[int, Site]]:
+    """What a called function of the source launches with an argument of the call as it is: which argument, and the
+    launch; functions that it hands the argument on to are gone into."""
+    for target in tree.targets(routine, call):
+        if target.on_device or target is routine:
+            continue
+        names = {one.name: number for number, one in enumerate(target.parameters[: len(call.arguments)])}
+        for site in sites(target):
+            for argument in site.arguments:
+                if argument.strip() in names:
+                    yield names[argument.strip()], site
+        for inner in (held for one in target.walk() for held in one.calls) if depth > 1 and names else ():
+            handed = {number: names[one.strip()] for number, one in enumerate(inner.arguments) if one.strip() in names}
+            for number, site in launched_with(tree, target, inner, depth - 1) if handed else ():
+                if number in handed:
+                    yield handed[number], site
+
+
 def locals_of(site: Site) -> dict[str, str]:
     """The initialisers of the locals that are in sight at a site; of two of one name, the nearer."""
     return locals_of_point(site)

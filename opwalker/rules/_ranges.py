@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 from opwalker.model.statements import Routine
-from opwalker.rules._values import terms_of
+from opwalker.rules._values import checked, terms_of
 
 _LIMIT = re.compile(
-    r"INT_MAX|INT32_MAX|UINT_MAX|UINT32_MAX|numeric_limits|2147483647|0x7fffffff|<=?\s*\d+\b|==\s*\d+\b|\d+\s*>=?",
+    r"INT_MAX|INT32_MAX|UINT_MAX|UINT32_MAX|numeric_limits|2147483647|0x7fffffff|<=?\s*\(?\s*\d+\b|==\s*\(?\s*\d+\b|\d+\s*>=?",
     re.IGNORECASE,
 )
 
@@ -46,7 +46,7 @@ def is_bounded(routine: Routine, text: str, line: int) -> bool:
         if one.line > line or (one.line == line and one.kind != "if"):
             continue
         conditions = [
-            call.arguments[0]
+            checked(call)
             for call in one.calls
             if re.search(r"CHECK|ASSERT|assert|check", call.simple) and call.arguments
         ]

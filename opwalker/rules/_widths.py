@@ -6,6 +6,7 @@ whatever it is stored in."""
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from opwalker.model.check import CheckedTree
 from opwalker.model.statements import Routine
@@ -39,6 +40,15 @@ class Widths:
                     self._values.setdefault(declared.name, declared.value.strip().removeprefix("=").strip())
         self._constants = {name for name, kind in self._kinds.items() if "constexpr" in kind}
         self._members: dict[str, dict[str, str]] = {}
+        self._given: dict[str, bool] = {}
+
+    @cached_property
+    def own_members(self) -> dict[str, str]:
+        """The types of the data members of the class that the routine is a method of."""
+        if not self._routine.classes:
+            return {}
+        held = self._tree.classes(self._routine.scope[-1])
+        return {name: kind for file, one in held[:1] for name, kind, _ in self._tree.fields(file, one)}
 
     def of_type(self, kind: str) -> int | None:
         """The width of a type by its name, aliases followed."""
@@ -49,7 +59,7 @@ class Widths:
 
     def of_name(self, name: str) -> int | None:
         """The width of a variable; of one declared ``auto``, that of its value."""
-        kind = self._kinds.get(name)
+        kind = self._kinds.get(name) or self.own_members.get(name)
         if kind is None:
             return None
         if "auto" in kind and name in self._values:
@@ -67,6 +77,9 @@ class Widths:
             if _BUILTIN.fullmatch(text):
                 return 32
             return self._member(expr)
+        if expr.kind == "index" and expr.parts and expr.parts[0].kind == "name":
+            kind = self._kinds.get(expr.parts[0].text, "")
+            return self.of_type(kind.replace("*", " ")) if kind.count("*") == 1 else None
         if expr.kind == "cast":
             return self.of_type(re.sub(r"^(?:static_cast|reinterpret_cast)<|>$|^\(|\)$", "", expr.text))
         if expr.kind == "call" and expr.parts:
@@ -123,14 +136,31 @@ class Widths:
 
     def _counts_blocks(self, expr: Expr, depth: int = 0) -> bool:
         """Whether the number of a block, which grows with the load, is in an expression."""
-        for one in walk(expr):
-            text = _spelt(one)
-            if re.fullmatch(r"blockIdx\s*\.\s*[xyz]", text):
-                return True
-            if one.kind == "name" and not _FEW.search(one.text) and one.text in self._values and depth < 5:
-                if self._counts_blocks(parse_expression(self._values[one.text]), depth + 1):
-                    return True
-        return False
+        if expr.kind == "index" and _FEW.search(expr.parts[0].text):
+            return False  # the number of a head or an expert, looked up
+        if re.fullmatch(r"blockIdx\s*\.\s*[xyz]", _spelt(expr)):
+            return True
+        if expr.kind == "name" and not _FEW.search(expr.text) and depth < 5:
+            if expr.text in self._values:
+                return self._counts_blocks(parse_expression(self._values[expr.text]), depth + 1)
+            return self._given_blocks(expr.text, depth + 1)
+        return any(self._counts_blocks(one, depth) for one in expr.parts)
+
+    def _given_blocks(self, name: str, depth: int) -> bool:
+        """Whether a caller hands the number of a block to a parameter."""
+        names = [one.name for one in self._routine.parameters]
+        if name not in names or "global" in self._routine.flags:
+            return False
+        if name not in self._given:
+            self._given[name] = False  # what calls itself adds nothing
+            number = names.index(name)
+            for site in self._tree.callers(self._routine):
+                if number < len(site.call.arguments) and site.caller.on_device:
+                    above = Widths(self._tree, site.caller)
+                    if above._counts_blocks(parse_expression(site.call.arguments[number]), depth):
+                        self._given[name] = True
+                        break
+        return self._given[name]
 
     def _grows(self, name: str, depth: int = 0) -> bool:
         if name in self._constants or name not in self._kinds or depth > 5:

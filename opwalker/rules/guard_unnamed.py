@@ -38,11 +38,16 @@ from opwalker.rules._guards import unnamed
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
+    told: set[tuple[str, int]] = set()
     for routine in tree.routines:
         for one in routine.walk():
-            if one.macro is None and "Guard" in one.text and unnamed(one):
-                kind = one.text.split("(", 1)[0].split("{", 1)[0].strip()
-                yield Draft(routine.file, one.line, f"the guard {kind} has no name: it ends at once", symbol=kind)
+            if "Guard" not in one.text or not unnamed(one) or (one.macro is not None and one.macro.known):
+                continue
+            kind = one.text.split("(", 1)[0].split("{", 1)[0].strip()
+            at = (routine.file, one.line) if one.macro is None else (one.macro.file, one.macro.line)
+            if at not in told:
+                told.add(at)
+                yield Draft(*at, f"the guard {kind} has no name: it ends at once", symbol=kind)
 
 
 RULE = Rule("guard-unnamed", "error", _run)

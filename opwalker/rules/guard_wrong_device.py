@@ -44,10 +44,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import Statement
+from opwalker.model.statements import Routine, Statement
 from opwalker.rules._guards import is_guard
-from opwalker.rules._launches import points
-from opwalker.rules._tensors import tensor_parameters
+from opwalker.rules._launches import locals_of, points, sites
+from opwalker.rules._tensors import pointers, tensor_parameters
 
 _OF = re.compile(r"(?:device_of\s*\(\s*)?\b(\w+)\s*(?:(?:\.|->)\s*(?:get_device\w*|device)\b|\))")
 
@@ -62,10 +62,47 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             for declared in one.declares:
                 found = _OF.search(declared.value or "") if is_guard(declared.type, tree.settings.guards) else None
                 on_host = _on_host((*point.before, *point.after), tensors) if found else {}
+                if found and found[1] in tensors and found[1] not in on_host:
+                    other = _other(tree, routine, found[1])
+                    if other is not None:
+                        said = f"{declared.name} guards the device of {found[1]}, of which no kernel takes anything"
+                        related = (Related(routine.file, other[1], f"{other[0]} is launched on other tensors"),)
+                        yield Draft(routine.file, declared.line, said, related, found[1])
                 if found and found[1] in on_host:
                     related = (Related(routine.file, on_host[found[1]], f"{found[1]} is on the host"),)
                     said = f"{declared.name} guards the device of {found[1]}, which is on the host"
                     yield Draft(routine.file, declared.line, said, related, found[1])
+
+
+#: What is asked of a tensor without use of its data.
+_ASKED = (
+    r"(?:\.|->)(?:device|get_device\w*|size|sizes|dim|numel|stride|strides|"
+    r"scalar_type|dtype|is_\w+|defined|element_size|nbytes)\b"
+)
+
+
+def _other(tree: CheckedTree, routine: Routine, tensor: str) -> tuple[str, int] | None:
+    """``(kernel, line)`` of the first launch of a routine, or of what it calls with other tensors, where it takes no
+    data of a tensor at all, makes nothing beside it, and does not compare its device."""
+    used = re.compile(rf"\b{re.escape(tensor)}\b(?!\s*{_ASKED})")
+    for one in routine.walk():
+        if any(is_guard(d.type, tree.settings.guards) for d in one.declares):
+            continue
+        checked = any(re.search(r"CHECK|ASSERT", call.simple) for call in one.calls)
+        if used.search(one.text) or (
+            checked and re.search(rf"\b{re.escape(tensor)}\s*(?:\.|->)\s*(?:device|get_device)", one.text)
+        ):
+            return None
+    for site in sites(routine):
+        if any(pointers(site.arguments, locals_of(site))):
+            return site.name, site.line
+    for one in routine.walk():
+        for call in one.calls:
+            for target in tree.targets(routine, call) if call.receiver is None else ():
+                launched = next(sites(target), None)
+                if launched is not None and tensor_parameters(target):
+                    return launched.name, call.line
+    return None
 
 
 def _on_host(around: Iterable[Statement], tensors: set[str]) -> dict[str, int]:

@@ -45,7 +45,8 @@ import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.rules._launches import locals_of, sites
+from opwalker.model.statements import Routine
+from opwalker.rules._launches import launched_with, locals_of, locals_of_point, points, sites
 from opwalker.rules._tensors import contiguous_above, layout_line, made_here, pointers
 
 _LIKE = re.compile(
@@ -57,31 +58,46 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
         made: dict[str, tuple[str, int]] = {}
         for one in routine.walk():
-            for declared in one.declares:
-                found = _LIKE.search(declared.value or "")
-                if found and found[1] != declared.name:
-                    made[declared.name] = (found[1], declared.line)
+            values = [(d.name, d.value or "", d.line) for d in one.declares]
+            values += [(a.target.strip(), a.value, a.line) for a in one.assigns if a.operator == "="]
+            for name, value, line in values:
+                found = _LIKE.search(value)
+                if found and found[1] != name:
+                    made[name] = (found[1], line)
         if not made:
             continue
         told: set[str] = set()
-        for site in sites(routine):
-            for pointer in pointers(site.arguments, locals_of(site)):
-                if pointer.tensor not in made or pointer.tensor in told or pointer.way:
-                    continue
-                model, line = made[pointer.tensor]
-                if layout_line(routine, model) is not None or made_here(routine, model):
-                    continue
-                if layout_line(routine, pointer.tensor) is not None or contiguous_above(tree, routine, model):
-                    continue
-                told.add(pointer.tensor)
-                yield Draft(
-                    routine.file,
-                    line,
-                    f"{pointer.tensor} keeps the strides of {model}, whose layout is not checked, and {site.name} takes"
-                    " its pointer",
-                    (Related(routine.file, site.line, f"{site.name} is launched here"),),
-                    pointer.tensor,
-                )
+        for tensor, launched, line in _launched(tree, routine):
+            if tensor not in made or tensor in told:
+                continue
+            model, at = made[tensor]
+            if layout_line(routine, model) is not None or made_here(routine, model):
+                continue
+            if layout_line(routine, tensor) is not None or contiguous_above(tree, routine, model):
+                continue
+            told.add(tensor)
+            yield Draft(
+                routine.file,
+                at,
+                f"{tensor} keeps the strides of {model}, whose layout is not checked, and {launched} takes its pointer",
+                (Related(routine.file, line, f"{launched} is launched here"),),
+                tensor,
+            )
+
+
+def _launched(tree: CheckedTree, routine: Routine) -> Iterator[tuple[str, str, int]]:
+    """``(tensor, kernel, line)`` of the pointers that launches take, those of called functions too."""
+    for site in sites(routine):
+        for pointer in pointers(site.arguments, locals_of(site)):
+            if not pointer.way:
+                yield pointer.tensor, site.name, site.line
+    for point in points(routine.statements):
+        for call in point.statement.calls:
+            given = [one for one in pointers(call.arguments, locals_of_point(point)) if not one.way]
+            for number, site in launched_with(tree, routine, call) if given else ():
+                for pointer in given:
+                    if pointer.number == number:
+                        yield pointer.tensor, site.name, call.line
 
 
 RULE = Rule("like-keeps-strides", "warning", _run)

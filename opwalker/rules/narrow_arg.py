@@ -71,9 +71,12 @@ def _has_wide(routine: Routine) -> bool:
 
 
 def _call(tree: CheckedTree, routine: Routine, widths: Widths, call: CallText) -> Iterator[Draft]:
-    if call.receiver is not None or not call.name or not call.arguments:
+    if not call.name or not call.arguments:
         return
     found = [(file, f) for file, f in tree.functions(call.simple) if len(f.parameters) >= len(call.arguments)]
+    if call.receiver is not None:
+        owner = _class_of(routine, call.receiver)
+        found = [(file, f) for file, f in found if owner is not None and f.scope[-1:] == (owner,)]
     near = [(file, f) for file, f in found if file in tree.included(routine.file)] or found
     shapes = {tuple(p.type for p in f.parameters) for _, f in near}
     if len(shapes) != 1 or any(f.template is not None for _, f in near):
@@ -81,6 +84,14 @@ def _call(tree: CheckedTree, routine: Routine, widths: Widths, call: CallText) -
     file, function = near[0]
     kinds = [(p.type, p.name) for p in function.parameters]
     yield from _passed(routine, widths, call.arguments, kinds, call.line, call.name, (file, function.line))
+
+
+def _class_of(routine: Routine, receiver: str) -> str | None:
+    """The class of an object that is a parameter or a local."""
+    kinds = [one.type for one in routine.parameters if one.name == receiver]
+    kinds += [d.type for one in routine.walk() for d in one.declares if d.name == receiver]
+    found = re.fullmatch(r"(?:const\s+)?(?:\w+::)*(\w+)\s*[&*]?", kinds[0].strip()) if kinds else None
+    return found[1] if found else None
 
 
 def _passed(

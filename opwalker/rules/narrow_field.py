@@ -73,27 +73,33 @@ import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import AssignText, Routine
+from opwalker.model.statements import AssignText, Routine, Statement
 from opwalker.notation.cpp_expression import parse_expression
 from opwalker.rules._above import every_caller
 from opwalker.rules._ranges import is_bounded, sized_terms
+from opwalker.rules._values import split
 from opwalker.rules._widths import Widths
 
 #: A member, or an element of an array, of one too.
 _MEMBER = re.compile(r"(\w+)\s*(?:\.|->)\s*(\w+)(?:\s*\[[^\[\]]*\])*|(\w+)(?:\s*\[[^\[\]]*\])+")
+#: ``{.rows = n, .pitch = p}``.
+_NAMED = re.compile(r"\s*=?\s*(?:[\w:]+\s*)?\{(\s*\.\w+\s*=.*)\}\s*\Z", re.DOTALL)
+#: A member of the class whose method it is, by its name alone.
+_OWN = re.compile(r"()()(\w+)")
 _INDEX = re.compile(r"(?:\s*\[[^\[\]]*\])+\s*\Z")
 _SIZE = re.compile(r"\b(?:size|stride|numel)\(")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
-        targets = (a.target.strip() for one in routine.walk() for a in one.assigns)
-        if routine.on_device or not any(map(_MEMBER.fullmatch, targets)):
+        kept = [a for one in routine.walk() for a in _assigned(one) if a.operator == "="]
+        if routine.on_device or not kept:
             continue
         widths = Widths(tree, routine)
         for one in routine.walk():
-            for assigned in one.assigns:
-                member = _MEMBER.fullmatch(assigned.target.strip())
+            for assigned in _assigned(one):
+                own = assigned.target.strip() in widths.own_members
+                member = (_OWN if own else _MEMBER).fullmatch(assigned.target.strip())
                 if assigned.operator != "=" or member is None:
                     continue
                 if re.search(r"static_cast|\(int\)|int\(|narrow", assigned.value) or one.macro is not None:
@@ -118,6 +124,19 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     _declared(tree, routine, member[1] or "", member[2] or ""),
                     member[2] or member[3],
                 )
+
+
+def _assigned(one: Statement) -> Iterator[AssignText]:
+    """The assignments of a statement, and the members that the initialisers of its variables name."""
+    yield from one.assigns
+    for declared in one.declares:
+        found = _NAMED.match(declared.value or "")
+        parts = split(found[1]) if found else ()
+        line = declared.line
+        for part in parts:
+            member = re.fullmatch(r"\s*\.(\w+)\s*=\s*(.*)", part, re.DOTALL)
+            if member is not None:
+                yield AssignText(f"{declared.name}.{member[1]}", "=", member[2].strip(), line, declared.macro)
 
 
 def _fits(tree: CheckedTree, caller: Routine, given: str, line: int) -> bool:

@@ -106,6 +106,7 @@ def _indexed(
     for one in routine.walk():
         texts = [(a.target, a.line) for a in one.assigns] + [(a.value, a.line) for a in one.assigns]
         texts += [(d.value.strip().removeprefix("="), d.line) for d in one.declares if d.value]
+        texts += [(one.text, one.line)] if one.kind == "return" else []
         texts += [(argument, call.line) for call in one.calls for argument in call.arguments]
         for text, line in texts:
             if not any(name in text for name in pointers) or ("[" not in text and "+" not in text):

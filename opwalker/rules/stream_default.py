@@ -54,7 +54,7 @@ _FIELDS = re.compile(r"\s*=?\s*\{")
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
         for site in sites(routine):
-            said = _said(routine, site)
+            said = _said(routine, site) or _given(tree, routine, site)
             if said is None:
                 continue
             file, line = site.place(routine)
@@ -86,6 +86,25 @@ def _said(routine: Routine, site: Site) -> tuple[str, tuple[Related, ...]] | Non
         line = next(d.line for one in routine.walk() for d in one.declares if d.name == written)
         return f"is given {written}, which is only ever 0", (Related(routine.file, line, f"{written} is made here"),)
     return None
+
+
+def _given(tree: CheckedTree, routine: Routine, site: Site) -> tuple[str, tuple[Related, ...]] | None:
+    """What is wrong with a stream that is a parameter: no caller in the source gives it another value than 0."""
+    number, parameter = next(
+        ((n, one) for n, one in enumerate(routine.parameters) if one.name == (site.stream or "").strip()), (0, None)
+    )
+    if parameter is None or tree.is_entry(routine):
+        return None
+    if any(a.target == parameter.name for one in routine.walk() for a in one.assigns):
+        return None
+    callers = tree.callers(routine)
+    left = _NONE.match((parameter.default or "").strip())
+    given = [one.call.arguments[number : number + 1] for one in callers]
+    if not callers or not all(_NONE.match(one[0].strip()) if one else left for one in given):
+        return None
+    at = callers[0]
+    related = (Related(at.caller.file, at.call.line, f"called by {at.caller.name} without another stream"),)
+    return f"is given {parameter.name}, which is 0 in every call", related
 
 
 def _is_left_out(routine: Routine, site: Site) -> bool:

@@ -48,11 +48,11 @@ void current(torch::Tensor& x) {
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import Routine
-from opwalker.rules._launches import sites
+from opwalker.model.statements import Routine, Statement
+from opwalker.rules._launches import Site, sites
 
 _POOL = re.compile(r"\bget\w*Stream\w*FromPool\b|\bgetStreamFromPool\b")
 _MAKES = re.compile(r"(?:cuda|hip)StreamCreate\w*\Z")
@@ -62,29 +62,59 @@ _JOINS = re.compile(
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
+    known: dict[int, tuple[Routine, dict[str, int]]] = {}
+
+    def own(routine: Routine) -> dict[str, int]:
+        # By the object, which is kept, so that no other gets its number.
+        if id(routine) not in known:
+            known[id(routine)] = (routine, _own_streams(tree, routine))
+        return known[id(routine)][1]
+
     for routine in tree.routines:
-        made = None
         for site in sites(routine):
-            made = _own_streams(routine) if made is None else made
-            stream = re.sub(r"\.stream\(\)\Z", "", (site.stream or "").strip())
-            if stream not in made or _joined(routine, site.line):
-                continue
-            file, line = site.place(routine)
-            yield Draft(
-                file,
-                line,
-                f"{site.name} is launched on {stream}, which is never joined to the current stream",
-                (Related(routine.file, made[stream], f"{stream} is taken here"),),
-                stream,
-            )
+            stream = _plain(site.stream or "")
+            made = own(routine)
+            if stream in made and not _joined(routine, site.line):
+                file, line = site.place(routine)
+                said = f"{site.name} is launched on {stream}, which is never joined to the current stream"
+                yield Draft(file, line, said, (Related(routine.file, made[stream], f"{stream} is taken here"),), stream)
+            elif stream not in made:
+                yield from _handed(tree, own, routine, site, stream)
 
 
-def _own_streams(routine: Routine) -> dict[str, int]:
-    """Streams from a pool or newly made in a routine, with the line."""
+def _handed(
+    tree: CheckedTree, own: Callable[[Routine], dict[str, int]], routine: Routine, site: Site, stream: str
+) -> Iterator[Draft]:
+    """A launch on a parameter for which a caller takes a stream, or the callers' calls where others give theirs."""
+    number = next((n for n, one in enumerate(routine.parameters) if one.name == stream), None)
+    callers = tree.callers(routine) if number is not None else ()
+    taken = []
+    for one in callers:
+        given = _plain(one.call.arguments[number]) if number < len(one.call.arguments) else ""
+        if given in own(one.caller) and not _joined(one.caller, one.call.line):
+            taken.append((one, given))
+    for one, given in taken:
+        made = Related(one.caller.file, own(one.caller)[given], f"{given} is taken here")
+        said = f"{site.name} is launched on {given}, which is never joined to the current stream"
+        if len(taken) < len(callers):
+            launched = Related(routine.file, site.line, f"{site.name} is launched here")
+            yield Draft(one.caller.file, one.call.line, said, (made, launched), given)
+            continue
+        called = Related(one.caller.file, one.call.line, f"called by {one.caller.name}")
+        yield Draft(*site.place(routine), said, (made, called), given)
+        break
+
+
+def _plain(stream: str) -> str:
+    return re.sub(r"\.stream\(\)\Z", "", stream.strip())
+
+
+def _own_streams(tree: CheckedTree, routine: Routine) -> dict[str, int]:
+    """Streams from a pool or newly made in a routine, or in a function that returns them, with the line."""
     out: dict[str, int] = {}
     for one in routine.walk():
         for declared in one.declares:
-            if declared.value and _POOL.search(declared.value):
+            if declared.value and (_POOL.search(declared.value) or _returned(tree, routine, one)):
                 out[declared.name] = declared.line
         for assigned in one.assigns:
             if _POOL.search(assigned.value):
@@ -93,6 +123,15 @@ def _own_streams(routine: Routine) -> dict[str, int]:
             if _MAKES.match(call.simple) and call.arguments:
                 out[call.arguments[0].strip("& ")] = call.line
     return out
+
+
+def _returned(tree: CheckedTree, routine: Routine, one: Statement) -> bool:
+    """Whether a statement makes a variable of what a function of the source takes from a pool and returns."""
+    called = one.calls[0] if len(one.calls) == 1 and len(one.declares) == 1 else None
+    if called is None or called.receiver is not None or "tream" not in called.name + one.declares[0].name:
+        return False
+    made = [held.text for target in tree.targets(routine, called) for held in target.walk() if held.kind == "return"]
+    return bool(made) and all(map(_POOL.search, made))
 
 
 def _joined(routine: Routine, line: int) -> bool:

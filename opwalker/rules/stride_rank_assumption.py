@@ -59,17 +59,20 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             continue
         for tensor in tensor_parameters(routine):
             counted = _rows(routine, tensor)
-            if counted is None:
+            # Of a product of sizes the rank is known, and wrong for one pitch: then the layout alone may make it right.
+            product = _product(routine, tensor) if counted is None else None
+            counted_at = counted if counted is not None else product
+            if counted_at is None:
                 continue
             pitch = re.compile(_PITCH.format(name=re.escape(tensor)))
             for one in routine.walk():
                 if pitch.search(one.text) and not _is_question(one.text):
-                    if not _rank_known(routine, tensor):
+                    if not (_rank_known(routine, tensor) if product is None else _pitched(routine, tensor)):
                         yield Draft(
                             routine.file,
                             one.line,
                             f"rows of {tensor} are counted over all leading dimensions, and this is the stride of one",
-                            (Related(routine.file, counted, "the rows are counted here"),),
+                            (Related(routine.file, counted_at, "the rows are counted here"),),
                             tensor,
                         )
                     break
@@ -91,7 +94,36 @@ def _rows(routine: Routine, tensor: str) -> int | None:
     counted = re.compile(
         rf"\b{name}\s*(?:\.|->)\s*numel\s*\(\s*\)\s*/\s*(?:\(\s*)?(?:{last})\b|\b{name}\s*(?:\.|->)\s*numel\s*\(\s*\)\s*/\s*(?:{last})"
     )
-    return next((one.line for one in routine.walk() if counted.search(one.text)), None)
+    direct = next((one.line for one in routine.walk() if counted.search(one.text)), None)
+    if direct is not None:
+        return direct
+    # A loop over the leading dimensions.
+    for one in routine.walk():
+        if one.kind == "for" and re.search(
+            rf"\b{name}\s*(?:\.|->)\s*(?:dim|ndimension)\s*\(\)\s*-\s*1|\+\s*1\s*<\s*{name}\s*(?:\.|->)\s*dim", one.text
+        ):
+            for held in one.walk():
+                for assigned in held.assigns:
+                    if assigned.operator == "*=" and re.match(rf"{name}\s*(?:\.|->)\s*sizes?\b", assigned.value):
+                        return assigned.line
+    return None
+
+
+def _product(routine: Routine, tensor: str) -> int | None:
+    """The line on which rows are counted as the first two sizes of a tensor."""
+    size = rf"\b{re.escape(tensor)}\s*(?:\.|->)\s*size\s*\(\s*{{}}\s*\)"
+    both = re.compile(rf"=?\s*{size.format(0)} \* {size.format(1)}")
+    return next(
+        (d.line for one in routine.walk() for d in one.declares if d.value and both.fullmatch(d.value.strip())), None
+    )
+
+
+def _pitched(routine: Routine, tensor: str) -> bool:
+    """Whether a routine asks for the stride of another dimension than the first, or for the whole layout."""
+    asked = re.compile(
+        rf"\b{re.escape(tensor)}\s*(?:\.|->)\s*(?:is_contiguous|strides|stride\s*\(\s*(?!0\s*\)|-1\s*\)|-2\s*\)))"
+    )
+    return any(asked.search(one.text) for one in routine.walk())
 
 
 def _is_question(text: str) -> bool:

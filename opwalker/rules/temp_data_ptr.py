@@ -82,6 +82,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 if copy is not None and _is_pointer(assigned.value):
                     said = f"{assigned.target} points into `{copy}`, a copy that is gone after this statement"
                     yield Draft(routine.file, assigned.line, said, symbol=assigned.target)
+            copy = _copied(one.text) if one.kind == "return" and one.macro is None else None
+            if copy is not None and _is_pointer(one.text):
+                said = f"{routine.name} returns a pointer into `{copy}`, a copy that is gone then"
+                yield Draft(routine.file, one.line, said, symbol=copy.split(".")[0].split("-")[0])
             for declared in one.declares:
                 pointer = "*" in declared.type or ("auto" in declared.type and _is_pointer(declared.value or ""))
                 copy = _copied(declared.value or "") if pointer else None
@@ -91,6 +95,12 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     if one.macro is not None:
                         file, line = one.macro.file, one.macro.line
                     yield Draft(file, line, said, symbol=declared.name)
+
+
+#: The sum, or another result, of tensors.
+_RESULT = re.compile(
+    r"(\(\s*[A-Za-z_][\w.]*\s[-+*/]\s[\w.]+\s*\))\s*\.\s*(?:template\s+)?(?:mutable_|const_)?data_ptr\b"
+)
 
 
 def _is_pointer(value: str) -> bool:
@@ -110,7 +120,7 @@ def _is_pointer(value: str) -> bool:
 
 def _copied(text: str) -> str | None:
     """The copy, or the new tensor, whose data pointer a text takes; None where it takes none."""
-    made = _MADE.search(text)
+    made = _MADE.search(text) or _RESULT.search(text)
     if made is not None:
         return made[1]
     found = POINTER.search(text)
