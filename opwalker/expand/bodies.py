@@ -247,6 +247,8 @@ class Bodies:
         self._giving: Giving | None = None
         #: The kernels that an expression means, by body, frame and span.
         self.meant: dict[tuple, tuple[KernelRef, ...]] = {}
+        #: What functions lead to, by all that their frames say besides the way to them: see ``expand/moves.py``.
+        self.moves: dict[tuple, tuple] = {}
 
     def of(self, candidate: Candidate, root: str, device: bool = False) -> Body:
         """The body of a function as the unit that begins at ``root`` reads it; ``device`` says that it is device

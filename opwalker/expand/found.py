@@ -7,15 +7,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from opwalker.expand.bodies import Body
-from opwalker.expand.frames import Frame
-from opwalker.model.body import CallFact
+from opwalker.expand.resolve import Candidate
 from opwalker.model.reach import KernelRef, LaunchSite, Reach
 from opwalker.model.walk import Gap, PathStep, Terminal
-from opwalker.notation.regex import Regex
-
-_MADE = Regex(r"(?:^|::|\.)(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided)?\Z|(?:^|::)from_blob\Z")
-_SHOWN = 120
 
 
 class Found:
@@ -54,35 +48,22 @@ class Found:
         """Something that could not be read or linked."""
         self._gaps[gap] = None
 
-    def entered(self, frame: Frame) -> None:
+    def entered(self, candidate: Candidate, steps: tuple[PathStep, ...]) -> None:
         """A function on the way."""
-        candidate = frame.candidate
-        self._functions.setdefault(candidate.key, (candidate.path, candidate.function, frame.steps))
+        self._functions.setdefault(candidate.key, (candidate.path, candidate.function, steps))
 
-    def lost(self, body: Body, call: CallFact, name: str) -> None:
+    def lost(self, name: str, place: tuple[str, int]) -> None:
         """A call that could not be followed: it counts where nothing else is found."""
-        shown = name if len(name) < 80 else name[:77] + "..."
-        self._unfollowed.setdefault(shown, body.origin(call.start))
+        self._unfollowed.setdefault(name, place)
 
-    def terminal(self, frame: Frame, body: Body, call: CallFact, kind: str, name: str) -> None:
-        """An end of the path that is no kernel of the source."""
-        path, line = body.origin(call.start)
-        shown = name if len(name) < _SHOWN else name[: _SHOWN - 3] + "..."
-        if kind == "torch" and _MADE.search(name):
-            kind = "memory"
-        steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(call.start)))
-        self._terminals.setdefault((kind, shown, path, line), Terminal(kind, shown, path, line, steps))
+    def terminal(self, terminal: Terminal, steps: tuple[PathStep, ...]) -> None:
+        """An end of the path that is no kernel of the source, behind some steps."""
+        key = (terminal.kind, terminal.name, terminal.file, terminal.line)
+        if key not in self._terminals:
+            self._terminals[key] = replace(terminal, path=(*steps, *terminal.path))
 
-    def launch(self, frame: Frame, site: LaunchSite | Terminal | Gap | None) -> None:
-        """A launch, or what a launch turned out to be."""
-        if isinstance(site, LaunchSite):
-            self._site(replace(site, certainty="possible") if not frame.certain else site)
-        elif isinstance(site, Terminal):
-            self._terminals.setdefault((site.kind, site.name, site.file, site.line), site)
-        elif isinstance(site, Gap):
-            self.gap(site)
-
-    def _site(self, site: LaunchSite) -> None:
+    def site(self, site: LaunchSite) -> None:
+        """A launch."""
         # A macro's body stands once in the source however often its branches repeat it: one launch for a reader.
         key = (
             site.place,

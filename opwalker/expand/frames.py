@@ -66,6 +66,13 @@ class Frame(Struct, frozen=True, dict=True):
             tuple(sorted(self.given.items())),
         )
 
+    @cached_property
+    def whole(self) -> tuple:
+        """What makes two visits find the same: besides the key, where what is bound comes from."""
+        functions = sorted(self.functions.items(), key=lambda pair: pair[0])
+        held = tuple((name, found, tuple(k.origins for k in found)) for name, found in functions)
+        return (self.key, self.unbound, tuple(sorted(self.origins.items(), key=lambda pair: pair[0])), held)
+
     @property
     def display_name(self) -> str:
         return self.candidate.function.qualified_name if self.candidate else self.name

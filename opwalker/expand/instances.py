@@ -21,7 +21,7 @@ from opwalker.expand.fits import Fit
 from opwalker.expand.fitting import Fitter
 from opwalker.expand.frames import Frame, Named
 from opwalker.expand.origins import Origins
-from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.resolve import Candidate
 from opwalker.expand.specialised import is_full
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import ConstTerm, FunctionTerm, NoType, Unknown, flattened, join_arguments
@@ -211,10 +211,6 @@ class InstanceReader:
                     origins = Origins(self._keep).of_call(environment, fit.candidate, parameters, fit.bound, call, made)
                     out[key] = (fit, origins, doubt)
         return list(out.values())
-
-    def registered(self, candidate: Candidate, context: Context, owner: str | None, template: str | None) -> Fit:
-        """What a registration binds that names a function, with its template arguments or in a class with some."""
-        return self._fitter.registered(candidate, Environment(self._tools, context), owner, template)
 
     def mentioned(self, body: Body, frame: Frame) -> Iterator[tuple[Fit, str | None, int]]:
         """The function templates that a body names with all their arguments and does not call there, why that may not

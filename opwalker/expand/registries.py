@@ -42,12 +42,16 @@ class Registries:
     def stored(self, text: str, root: str) -> tuple[Candidate, ...]:
         """The functions that are stored in the object that an expression gives, in the module that the unit at ``root``
         is built into where that is known; none where it is no such object."""
-        if not text.endswith(")") or "::" not in text or not _OBJECT.search(text):
+        if not _names_object(text):
             return ()
         found = self._stores.get("".join(text.split()), {})
         modules = set(self._modules_of(root)) if found else set()
         linked = [c for (path, _), c in found.items() if not modules.isdisjoint(self._modules_of(path))]
         return tuple(dict.fromkeys(linked or found.values()))
+
+    def knows(self, text: str) -> bool:
+        """Whether anything is stored in the object that an expression gives."""
+        return bool(_names_object(text) and self._stores.get("".join(text.split())))
 
     @cached_property
     def _stores(self) -> dict[str, dict[tuple[str, tuple], Candidate]]:
@@ -82,6 +86,10 @@ class Registries:
         if function.split("::")[-1] in self._index.names_of_kind("function"):
             for candidate in self._resolver.function(function, context, None, kernel=False).candidates:
                 out.setdefault(place, {})[context.path, candidate.key] = candidate
+
+
+def _names_object(text: str) -> bool:
+    return text.endswith(")") and "::" in text and _OBJECT.search(text) is not None
 
 
 def _stored_in(text: str) -> Iterator[tuple[str, str]]:

@@ -183,6 +183,8 @@ class Workbench:
         self._instantiated = True
         for made in self.keep("instantiations", tuple[MadeFile, ...], lambda: self.read_made(instantiations=True)):
             self.index.add_functions(made.path, made.functions)
+        for unit in self._units.values():
+            unit.bodies.moves.clear()  # what a name means may be another one now
 
     def _scope_name(self, path: str, name: str, offset: int) -> str | None:
         """What an object-like macro stands for as the name of a namespace."""
