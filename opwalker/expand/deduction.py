@@ -31,6 +31,10 @@ class Mismatch(Exception):
     """The type passed can never fit the pattern."""
 
 
+#: torch's names for one class of accessors, by the type of an index.
+_ACCESSOR = Regex(r"PackedTensorAccessor(?:32|64)?\Z")
+
+
 def literal_term(text: str) -> Term:
     """A printed template argument as the term that it was."""
     text = text.strip()
@@ -128,6 +132,8 @@ def _base(want: Shape, have: Shape, names, found, canonical) -> None:
     name = want.base[: want.base.index("<")].strip().rsplit("::", 1)[-1]
     if want.base[want.base.rindex(">") :].strip(" >"):
         return  # a member of a template: not deduced
+    if _ACCESSOR.match(name):
+        name = "GenericPackedTensorAccessor"
     if name in ("index_sequence", "make_index_sequence"):
         name, left = "integer_sequence", ("unsigned long", *left)
     if right is None:

@@ -21,8 +21,15 @@ class ConstantCalls:
     """Constant functions of the source."""
 
     def call(self, text: str, template: str | None, arguments: list[str]) -> Term:
-        """A constexpr function of the source. Raises Unknown."""
+        """A constexpr function of the source, or an object that is called. Raises Unknown."""
         self._deeper()
+        if template is None and self.holder(text) is not None:
+            held = self.name(text)
+            number = value_of(held)
+            if number is not None and not arguments:
+                return number  # `std::integral_constant` gives its value
+            if isinstance(held, ListTerm) and held.type:
+                return self.call_member(TypeTerm(held.type), "operator()", None, arguments)
         owner, _, simple = text.rpartition("::")
         if owner:
             try:

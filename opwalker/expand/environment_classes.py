@@ -17,7 +17,7 @@ from opwalker.expand.expressions import evaluate
 from opwalker.expand.resolve import Context, strip_arguments, visible
 from opwalker.expand.shapes import components, shape
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import ConstTerm, ListTerm, Term, TypeTerm, Unknown, join_arguments
+from opwalker.expand.terms import ConstTerm, ListTerm, NoMember, Term, TypeTerm, Unknown, join_arguments
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.cpp import ClassDef, Variable
 
@@ -42,7 +42,7 @@ class ClassReading:
         """A constant or type inside a class, or of a class template with its arguments; ``name<…>`` for a template."""
         found = self.try_member(owner, member)
         if found is None:
-            raise Unknown(f"`{owner.text[:80]}::{member}` is not defined in the source")
+            raise NoMember(f"`{owner.text[:80]}::{member}` is not defined in the source")
         return found
 
     def try_member(self, owner: TypeTerm, member: str) -> Term | None:

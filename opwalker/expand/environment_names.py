@@ -9,6 +9,7 @@ from opwalker.expand.environment_sight import Sight
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.resolve import strip_arguments, visible
 from opwalker.expand.scalar_types import cub_enumerator, enumerator_value, toolkit_type
+from opwalker.expand.shapes import shape
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import (
     ConstTerm,
@@ -116,7 +117,7 @@ class NameLookup(Sight):
         text = text.strip()
         listed = text[:1] == "{" and text[-1:] == "}"
         if listed and (extent or kind.startswith(("std::array", "cuda::std::array"))):
-            return self._array(evaluate(text, self))
+            return self._elements_of(self._array(evaluate(text, self)), kind)
         if kind in ("auto", ""):
             if text[:1] in "({" and text[-1:] in ")}":
                 text = text[1:-1]
@@ -143,6 +144,19 @@ class NameLookup(Sight):
             inner = made.items[0]
             return inner if not inner.type else made
         return made
+
+    def _elements_of(self, made: Term, kind: str) -> Term:
+        """An array whose elements are objects of a class, each with its type."""
+        if not isinstance(made, ListTerm) or not all(isinstance(i, ListTerm) and not i.type for i in made.items):
+            return made
+        try:
+            held = shape(self.type(kind).text)
+        except Unknown:
+            return made
+        element = held.arguments[0] if held.name == "std::array" and held.arguments else held.base
+        if not made.items or not self._is_aggregate(element):
+            return made
+        return ListTerm(tuple(ListTerm(item.items, element) for item in made.items), made.type)
 
     def _is_aggregate(self, declared: str) -> bool:
         try:

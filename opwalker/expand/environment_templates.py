@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from opwalker.expand import traits
 from opwalker.expand.arity import is_pack
 from opwalker.expand.deduction import Mismatch, argument, as_type
-from opwalker.expand.expressions import evaluate, value_of
+from opwalker.expand.environment_standard import MAX_PACK, StandardTemplates
 from opwalker.expand.resolve import Context, visible
-from opwalker.expand.scalar_types import cpp_type, scalar_type_value
+from opwalker.expand.scalar_types import cpp_type
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import (
     INTEGERS,
     ConstTerm,
     ListTerm,
+    NoMember,
     NoType,
     PackTerm,
     TemplateTerm,
@@ -31,14 +31,10 @@ from opwalker.facts.cpp_brackets import split_commas
 from opwalker.notation.regex import Regex
 
 _WORD = Regex(r"(?<![\w.])(?<!::)[A-Za-z_]\w*")
-_SEQUENCES = {"make_index_sequence": "unsigned long", "make_integer_sequence": None}
-_CONSTANTS = frozenset(("integral_constant", "bool_constant"))
-_LOGIC = {"conjunction": all, "disjunction": any, "negation": lambda truths: not truths[0]}
-#: Elements of one pack that are followed.
-MAX_PACK = 4000
+_HEAD = Regex(r"(?:typename\s+)?((?:::)?(?:\w+::)*\w+)\s*<")
 
 
-class TemplateReading:
+class TemplateReading(StandardTemplates):
     """Class, alias and variable templates with their arguments."""
 
     def template(self, text: str, arguments: str, member: str | None) -> Term:
@@ -114,120 +110,6 @@ class TemplateReading:
             elif piece:
                 out.append((piece, self))
         return out
-
-    # -- the standard library's -------------------------------------------------------------------------------------
-
-    def _standard(self, text: str, parts, member: str | None) -> Term | None:
-        """Templates of the standard library and of torch that are known by name; None for others."""
-        scope, _, simple = text.rpartition("::")
-        if scope and scope.removeprefix("::").split("::")[0] not in ("std", "cuda", "at", "c10", "torch", "cute"):
-            return None
-        base = simple.removesuffix("_t")
-        if base in ("conditional", "enable_if") and parts:
-            return self._conditional(base, parts)
-        if simple in _CONSTANTS or (simple in ("Int", "C") and (scope == "cute" or not self._is_class(simple))):
-            return self._constant_type(simple, parts, member)
-        if simple in ("index_sequence", "integer_sequence", *_SEQUENCES):
-            return self._sequence(simple, parts)
-        if base == "void":
-            return TypeTerm("void") if [s.type(t) for t, s in parts] else None
-        if simple.removesuffix("_v") in _LOGIC and parts:
-            truths = [self._truth(t, s) for t, s in parts]
-            return self._answer(bool(_LOGIC[simple.removesuffix("_v")](truths)), simple, member)
-        if simple.removesuffix("_v").startswith("is_") and parts and not self._is_class(simple):
-            kinds = [s.type(t).text for t, s in parts]
-            found = traits.truth(simple, kinds)
-            return None if found is None else self._answer(found, simple, member)
-        if base == "tuple_element" and len(parts) == 2:
-            return self._tuple_element(parts)
-        if simple == "CppTypeToScalarType" and len(parts) == 1:
-            return self._scalar_type(parts, member)
-        if not parts or (not scope and simple in self.tools.index.names_of_kind("class")):
-            return None
-        made = traits.made_type(simple, [parts[0][1].type(parts[0][0]).text]) if base in traits.TYPE_NAMES else None
-        if made is not None:
-            return TypeTerm(made)
-        if simple in traits.PLAIN_TEMPLATES.get(scope.removeprefix("::"), ()) and member is None:
-            return TypeTerm(f"{scope.removeprefix('::')}::{simple}<{join_arguments(self._printed_parts(parts))}>")
-        return None
-
-    def _is_class(self, simple: str) -> bool:
-        return simple in self.tools.index.names_of_kind("class") or simple in self.tools.index.names_of_kind("alias")
-
-    @staticmethod
-    def _scalar_type(parts, member: str | None) -> Term | None:
-        """torch's enumerator for a type, or the class that holds it."""
-        value = scalar_type_value(parts[0][1].type(parts[0][0]).text)
-        if value is None:
-            return None
-        if member == "value":
-            return ConstTerm(value, "c10::ScalarType")
-        return TypeTerm(f"std::integral_constant<c10::ScalarType, (c10::ScalarType){value}>")
-
-    @staticmethod
-    def _printed_parts(parts) -> list[str]:
-        return [print_term(term, None) for term in flattened(s.term(t) for t, s in parts)]
-
-    def _conditional(self, base: str, parts) -> TypeTerm:
-        chosen = value_of(evaluate(parts[0][0], parts[0][1]))
-        if chosen is None:
-            raise Unknown(f"`{parts[0][0][:80]}` is not a constant that could be worked out")
-        if base == "conditional":
-            text, scope = parts[1 if chosen.value else 2]
-            return scope.type(text)
-        if not chosen.value:
-            raise NoType(f"`{parts[0][0][:80]}` does not hold")
-        return parts[1][1].type(parts[1][0]) if len(parts) > 1 else TypeTerm("void")
-
-    @staticmethod
-    def _truth(text: str, scope) -> bool:
-        found = scope.type(text)
-        held = value_of(scope.member(found, "value"))
-        if held is None:
-            raise Unknown(f"`{text[:80]}::value` is not known")
-        return bool(held.value)
-
-    @staticmethod
-    def _answer(found: bool, simple: str, member: str | None) -> Term:
-        if simple.endswith("_v") or member == "value":
-            return ConstTerm(int(found), "bool")
-        return TypeTerm(f"std::integral_constant<bool, {'true' if found else 'false'}>")
-
-    def _constant_type(self, simple: str, parts, member: str | None) -> Term:
-        value = value_of(evaluate(parts[-1][0], parts[-1][1]))
-        if value is None:
-            raise Unknown(f"`{parts[-1][0]}` is not a number")
-        kind = "bool" if simple == "bool_constant" else parts[0][1].type(parts[0][0]).text if len(parts) > 1 else "int"
-        if member in ("value", "kValue"):
-            return as_type(value, kind)
-        return TypeTerm(f"std::integral_constant<{kind}, {print_term(as_type(value, kind), kind)}>")
-
-    def _sequence(self, simple: str, parts) -> TypeTerm:
-        if simple == "index_sequence":
-            kind, given = "unsigned long", parts
-        elif simple == "make_index_sequence":
-            kind, given = "unsigned long", None
-        else:
-            kind = parts[0][1].type(parts[0][0]).text
-            given = parts[1:] if simple == "integer_sequence" else None
-        if given is None:
-            count = value_of(evaluate(parts[-1][0], parts[-1][1]))
-            if count is None or not 0 <= count.value <= MAX_PACK:
-                raise Unknown(f"the length of `{simple}` is not known")
-            values: list[Term] = [ConstTerm(i, kind) for i in range(int(count.value))]
-        else:
-            values = [as_type(value_of(evaluate(t, s)), kind) for t, s in given]
-        return TypeTerm(f"std::integer_sequence<{', '.join([kind, *(print_term(v, kind) for v in values)])}>")
-
-    @staticmethod
-    def _tuple_element(parts) -> TypeTerm:
-        number = value_of(evaluate(parts[0][0], parts[0][1]))
-        held = parts[1][1].type(parts[1][0]).text
-        inner = held[held.find("<") + 1 : held.rindex(">")] if "<" in held else ""
-        listed = [inner[a:b].strip() for a, b in split_commas(inner)]
-        if number is None or not 0 <= number.value < len(listed):
-            raise Unknown("the element of a tuple is not known")
-        return TypeTerm(listed[int(number.value)])
 
     # -- the tree's -------------------------------------------------------------------------------------------------
 
@@ -311,6 +193,9 @@ class TemplateReading:
                     break
                 if number >= len(printed):
                     return None
+                if self._is_alias(pattern):
+                    late.append((pattern, printed[number]))
+                    continue
                 before = dict(found)
                 argument(pattern, printed[number], names, found, lambda t: print_term(inside.term(t), None))
                 if names.intersection(_WORD.findall(pattern)) and found == before and pattern not in names:
@@ -325,9 +210,17 @@ class TemplateReading:
             try:
                 if "".join(print_term(held.term(pattern), None).split()) != "".join(given.split()):
                     return None
-            except NoType:
+            except (NoType, NoMember):
                 return None
         return found
+
+    def _is_alias(self, pattern: str) -> bool:
+        """Whether a pattern is one that nothing is deduced from: what an alias template makes of its arguments."""
+        head = _HEAD.match(pattern)
+        if head is None or not pattern.endswith(">"):
+            return False
+        scope, _, simple = head.group(1).rpartition("::")
+        return scope in ("std", "::std", "cuda::std") and simple.endswith("_t")
 
     def class_type(self, qualified: str, primary, parts) -> TypeTerm:
         """A class template with its arguments, defaults filled in."""

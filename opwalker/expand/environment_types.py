@@ -26,6 +26,8 @@ from opwalker.notation.regex import Regex
 
 _NUMBER = Regex(r"-?\d[\w.]*|true|false")
 _TEMPLATE = Regex(r"::\s*template\s+")
+#: A pointer that is constant itself, and what is volatile.
+_QUALIFIED_POINTER = Regex(r"\*\s*const\s*\Z|\bvolatile\b")
 _NO_FUNCTION = frozenset(("nullptr", "NULL", "0"))
 _NAME = Regex(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
 
@@ -39,13 +41,13 @@ class TypeReading:
         text = text.strip()
         if parameter is None:
             try:
-                return self.type(text)
+                return self._qualified_type(text)
             except Unknown:
                 return evaluate(text, self)
         if parameter.type is None:
             if _NUMBER.fullmatch(text):
                 raise NoType(f"`{text}` is no type")
-            return self.type(text)
+            return self._qualified_type(text)
         if parameter.is_template:
             return self._template_name(text)
         if "(" in parameter.type or self._is_function(parameter.type):
@@ -53,6 +55,17 @@ class TypeReading:
         if parameter.type == "auto" and self._names_function(text):
             return self.function(text)
         return evaluate(text, self)
+
+    def _qualified_type(self, text: str) -> TypeTerm:
+        """A type that is a template argument: there a qualifier of the whole type counts."""
+        found = self.type(text)
+        if "const" not in text and "volatile" not in text:
+            return found
+        held, after = shape(text), shape(found.text)
+        if _QUALIFIED_POINTER.search(text) or (held.const and not held.marks and after.marks):
+            raise Unknown(f"how a demangler spells `{text[:60]}` is not known")
+        whole = held.const and not held.marks and after.parameters is None
+        return TypeTerm(Shape(after.base, True).text) if whole else found
 
     def _template_name(self, text: str) -> Term:
         found = self.name(text)

@@ -25,9 +25,10 @@ from opwalker.notation.regex import Regex
 
 _CAST = Regex(r"(?:reinterpret_cast|static_cast|const_cast|dynamic_cast|bit_cast|std::bit_cast)\s*<")
 _C_CAST = Regex(
-    r"\(\s*((?:const\s+|typename\s+|unsigned\s+|signed\s+)*[\w:]+(?:\s*<[^()]*>)?(?:::\w+)?(?:\s*const)?\s*[*&]*)\s*\)\s*(?=[\w(&*:\"-])"
+    r"\(\s*((?:const\s+|typename\s+|unsigned\s+|signed\s+|long\s+)*[\w:]+(?:\s*<[^()]*>)?(?:::\w+)?(?:\s*const)?\s*[*&]*)\s*\)\s*(?=[\w(&*:\"-])"
 )
 _DATA = Regex(r"(const_|mutable_)?data(?:_ptr)?\Z")
+_PACKED = Regex(r"packed_accessor(32|64)?\Z")
 _NEW = Regex(r"new\s+([\w:]+)")
 _FORWARD = Regex(r"(?:std::(?:move|forward|as_const|ref|cref|addressof)|static_cast)\s*(<.*?>)?\s*\(", re.DOTALL)
 _PLAIN = Regex(r"[A-Za-z_]\w*\Z")
@@ -201,7 +202,9 @@ class ValueTypes:
         word = re.match(r"(?:template\s+)?(\w+)\s*", name)
         simple = word.group(1) if word else name
         template = name[word.end() :] if word else ""
-        data = _DATA.match(simple)
+        data, packed = _DATA.match(simple), _PACKED.match(simple)
+        if packed and template.startswith("<"):
+            return self._accessor(template[1 : match_angle(template, 0) - 1], packed.group(1))
         held = _value(self.type_of(owner)) if not (data and template) else None
         if data and template.startswith("<"):
             close = match_angle(template, 0)
@@ -220,6 +223,17 @@ class ValueTypes:
             if simple == "get" and held.arguments:
                 return TypeTerm(held.arguments[0] + "*")
         raise Unknown(f"what `{owner[:40]}.{name[:40]}` gives is not known")
+
+    def _accessor(self, arguments: str, width: str | None) -> TypeTerm:
+        """What ``packed_accessor32<T, N, Traits>()`` of a tensor gives."""
+        parts = [arguments[a:b].strip() for a, b in split_commas(arguments)]
+        count = value_of(evaluate(parts[1], self)) if len(parts) > 1 else None
+        if count is None:
+            raise Unknown(f"the dimensions of an accessor `{arguments[:60]}` are not known")
+        traits = parts[2].rsplit("::", 1)[-1] if len(parts) > 2 else "DefaultPtrTraits"
+        index = self.type(parts[3]).text if len(parts) > 3 else "int" if width == "32" else "long"
+        kind = self.type(parts[0]).text
+        return TypeTerm(f"at::GenericPackedTensorAccessor<{kind}, {count.value}ul, at::{traits}, {index}>")
 
     def _method_result(self, function, inside, template: str, arguments: list[str]) -> TypeTerm:
         """What a member function of a class gives, with the template arguments that a call writes or passes."""

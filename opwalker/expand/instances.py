@@ -24,7 +24,7 @@ from opwalker.expand.origins import Origins
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.specialised import is_full
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
-from opwalker.expand.terms import ConstTerm, FunctionTerm, NoType, Unknown, flattened, join_arguments
+from opwalker.expand.terms import ConstTerm, FunctionTerm, NoType, TypeTerm, Unknown, flattened, join_arguments
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.cpp import Function
 from opwalker.model.reach import HASHED, VERSIONED, Never, Origin
@@ -221,12 +221,13 @@ class InstanceReader:
                 continue
             found = self._tools.resolver.function(name, frame.context(body), None, kernel=False).candidates
             templates = [c for c in found if c.function.template]
-            for environment in self.environments(body, frame, offset) if templates else ():
-                text = ", ".join(body.text(span) for span in given)
-                for candidate in templates:
-                    fit = self._fitter.registered(candidate, environment, name.rpartition("::")[0] or None, text)
-                    if fit.why is None:
-                        yield fit, environment.doubt or frame.doubt, offset
+            text = ", ".join(body.text(span) for span in given)
+            for around in self.environments(body, frame, offset) if templates else ():
+                for environment in elements_of(around, given):
+                    for candidate in templates:
+                        fit = self._fitter.registered(candidate, environment, name.rpartition("::")[0] or None, text)
+                        if fit.why is None:
+                            yield fit, environment.doubt or frame.doubt, offset
 
     def through(
         self, named: Sequence[Named], body: Body, frame: Frame, call: CallFact
@@ -249,8 +250,10 @@ class InstanceReader:
     def _naming(self, named: Named) -> Iterator[Environment]:
         """The environments of the place that names a function."""
         if named.body is None or named.frame is None:
-            return iter((Environment(self._tools, named.context),))
-        return self.environments(named.body, named.frame, named.offset)
+            yield Environment(self._tools, named.context)
+            return
+        for environment in self.environments(named.body, named.frame, named.offset):
+            yield from elements_of(environment, named.given)
 
     @staticmethod
     def _pattern(body: Body, call: CallFact) -> tuple[Span2, ...]:
@@ -283,6 +286,8 @@ def _hashed(bound: dict) -> str | None:
             return f"`{term.text}` {HASHED}"
         if isinstance(term, ConstTerm) and term.type.startswith("cub::"):
             return f"`{term.type}` {VERSIONED}"
+        if isinstance(term, TypeTerm) and "PackedTensorAccessor<" in term.text:
+            return f"`{term.text}` is spelt as the version of torch has it"
     return None
 
 

@@ -19,6 +19,10 @@ class NoType(Unknown):
     """A substitution that fails: ``std::enable_if_t<false>``, a number for a type parameter."""
 
 
+class NoMember(Unknown):
+    """A class that is known, all of it, has no member of a name."""
+
+
 class TypeTerm(Struct, frozen=True):
     """A type in canonical spelling (``unsigned char``, ``c10::Half``, ``ns::Traits<64, true>``)."""
 
@@ -121,7 +125,7 @@ _BUILTIN = {
     "__nv_fp4x4_storage_t": "unsigned short",
 }
 _SELF = frozenset(
-    "void bool char float double int short long __half __half2 __nv_bfloat16 __nv_bfloat162 __nv_fp8_e4m3 "
+    "void bool char wchar_t float double int short long __half __half2 __nv_bfloat16 __nv_bfloat162 __nv_fp8_e4m3 "
     "__nv_fp8_e5m2 __nv_fp8_e8m0 "
     "__nv_fp8x2_e4m3 __nv_fp8x4_e4m3 __nv_fp8x2_e5m2 __nv_fp8x4_e5m2 __nv_fp4_e2m1 __nv_fp4x2_e2m1 "
     "__nv_fp4x4_e2m1".split()

@@ -226,3 +226,34 @@ def test_what_stands_in_a_namespace_of_a_version_is_not_claimed(
     assert (scan.instances, scan.complete) == (("128, (cub::BlockScanAlgorithm)2, float",), False)
     assert (scan.why_incomplete or "").endswith(VERSIONED)
     assert (plain.instances, plain.complete) == (("96",), True)
+
+
+ACCESSORS = """
+#include <torch/extension.h>
+template <typename scalar_t> __global__ void rows_kernel(
+    const at::PackedTensorAccessor64<float, 3, at::RestrictPtrTraits> in,
+    at::PackedTensorAccessor64<scalar_t, 2, at::RestrictPtrTraits> out) {}
+template <typename scalar_t, int N> __global__ void dims_kernel(torch::PackedTensorAccessor32<scalar_t, N> x) {}
+template <typename View> __global__ void view_kernel(View x) {}
+void scale(at::Tensor& rows, const at::Tensor& other) {
+  AT_DISPATCH_FLOATING_TYPES(rows.scalar_type(), "scale", ([&] {
+    rows_kernel<<<1, 32>>>(
+        other.packed_accessor64<float, 3, at::RestrictPtrTraits>(),
+        rows.packed_accessor64<scalar_t, 2, at::RestrictPtrTraits>());
+  }));
+  dims_kernel<float, 2><<<1, 32>>>(rows.packed_accessor32<float, 2>());
+  view_kernel<<<1, 32>>>(rows.packed_accessor32<float, 2>());
+}
+TORCH_LIBRARY(rowkit, m) { m.def("scale(Tensor! rows, Tensor other) -> ()", &scale); }
+"""
+
+
+def test_what_an_accessor_holds_is_deduced_from_it(
+    library: Callable[[Mapping[str, str]], Path], tmp_path: Path
+) -> None:
+    options = pipeline.Options(source=str(library({"ops.cu": ACCESSORS})), cache=tmp_path / "cache", jobs=1)
+    rows, dims, view = pipeline.kernels(options).kernels
+    assert (rows.instances, rows.complete) == (("double", "float"), True)
+    assert (dims.instances, dims.complete) == (("float, 2",), True)
+    assert not view.complete
+    assert "as the version of torch has it" in (view.why_incomplete or "")
