@@ -281,6 +281,21 @@ class Answers:
         rows = "\n".join(f"{path}:{digest}" for path, digest in self._code.items())
         return hashlib.blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
+    def _names_of_kind(self, kind: str) -> set[str]:
+        """All names of a kind in C++ files: gathering them takes longer than reading them again."""
+        key = f"names of {kind}|{self._names_state}"
+        found = self.recall(key, set[str])
+        if found is None:
+            found = self.store.distinct_names(kind)
+            self.keep(key, sorted(found))
+        return found
+
+    @functools.cached_property
+    def _names_state(self) -> str:
+        """What stands for the names that files of C++ hold, by kind."""
+        digests = "\n".join(digest for digest, _ in self.store.names_of_kind("named"))
+        return hashlib.blake2b(digests.encode(), digest_size=16).hexdigest()
+
     @functools.cached_property
     def _code(self) -> dict[str, str]:
         """Digests of C++ code: what stands behind the last word of it does not count."""
@@ -314,6 +329,10 @@ class Answers:
         """What every answer depends on besides the files: the options, and this program's code."""
         return f"{self._settings()}|{_program()}"
 
+    @functools.cached_property
+    def _sorted(self) -> list[tuple[str, tuple[int, int, str, str]]]:
+        return sorted(self.known.items())
+
     def _state(self, languages: tuple[str, ...]) -> str:
         """A digest of the contents that an answer depends on."""
         if not languages:
@@ -325,10 +344,7 @@ class Answers:
             named = {path for kind in languages for path in self.store.paths_with(kind)}
             if "py_builds" in languages:
                 named.update(path for path in self.known if is_setup_script(path))
-            rows = (
-                f"{path}:{row[3]};" if row[2] in languages or path in named else path
-                for path, row in sorted(self.known.items())
-            )
+            rows = (f"{path}:{row[3]};" if row[2] in languages or path in named else path for path, row in self._sorted)
             state.update("\n".join(rows).encode("utf-8", "surrogateescape"))
             self._states[languages] = state.hexdigest()
         return self._states[languages]

@@ -138,7 +138,7 @@ class Session(Answers):
         """The facts of C++ files."""
         from opwalker.link.fact_store import StoredFacts
 
-        return StoredFacts(self.store, self.producers["cpp"], self.text)
+        return StoredFacts(self.store, self.producers["cpp"], self.text, self._names_of_kind)
 
     def apart(self, question: str, kind: type[T], answer: Callable[[Workbench], T], moves: bool = False) -> T:
         """The answer to a question about C++, found by tools of its own: it does not depend on what was read for

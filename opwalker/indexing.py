@@ -114,6 +114,7 @@ class _Run:
         self._seconds: dict[str, float] = {}
         self._current = "other"
         self._since = time.perf_counter()
+        self._complete_before = False
         self._risky: frozenset[str] = frozenset()
         self._read: set[str] = set()
         self._made: set[str] = set()
@@ -122,7 +123,7 @@ class _Run:
         store.use_producers(self._producers.values())
 
     def run(self) -> IndexReport:
-        complete = self._store.is_complete(self._all_producers)
+        complete = self._complete_before = self._store.is_complete(self._all_producers)
         if complete and self._root.immutable:
             return replace(self._report(0), scanned=False)
         with self._stage("scan"):
@@ -157,7 +158,7 @@ class _Run:
             try:
                 whole = [self._again(round_, entries, known) for round_ in rounds]
             except FactsGone:
-                whole = [False]
+                whole, self._complete_before = [False], False
             # Another process may have dropped facts that this one counted on.
             if all(whole) and not self._missing(entries):
                 self._store.mark_complete(self._all_producers, tree_digest(self._digests))
@@ -170,7 +171,9 @@ class _Run:
         """The files of which some facts are not there."""
         with self._stage("compare"):
             kept = self._kept(self._registry.extractors)
-            return [entry for entry in entries.values() if self._lacks(entry, kept)]
+            # Where all was there before, all but what has changed still is.
+            looked_at = entries.values() if not self._complete_before else map(entries.__getitem__, self._changed)
+            return [entry for entry in looked_at if self._lacks(entry, kept)]
 
     def _kept(self, extractors: Mapping[str, Sequence[Extractor]]) -> dict[str, set[str]]:
         kinds = {extractor.kind for row in extractors.values() for extractor in row}

@@ -7,6 +7,7 @@ may have. What is compared are facts and texts, never what was made of them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cached_property, partial
 from typing import Any
@@ -49,6 +50,22 @@ class Change:
         return frozenset(row for row in self._then.names ^ self._now.names if row[1] not in _OTHER_NAMES)
 
     @cached_property
+    def _stretch(self) -> tuple[int, int]:
+        """What of the earlier text has changed: the rest before and behind it is the same."""
+        then, now = self._then.text, self._now.text
+        most = min(len(then), len(now))
+        front = _longest(most, lambda length: then[:length] == now[:length])
+        back = _longest(most - front, lambda length: then[len(then) - length :] == now[len(now) - length :])
+        return front, len(then) - back
+
+    @cached_property
+    def _blank(self) -> bool:
+        """Whether nothing but blanks has changed."""
+        begin, end = self._stretch
+        now = self._now.text[begin : len(self._now.text) - len(self._then.text) + end]
+        return not (now.strip() or self._then.text[begin:end].strip())
+
+    @cached_property
     def moved(self) -> Move | None:
         """Where lines are now, if nothing else has changed."""
         return _move(read_lines(self._then.text), read_lines(self._now.text))
@@ -78,6 +95,9 @@ class Change:
         from opwalker.facts.cpp_unread import ALL, HEAD, NOTHING, unread
 
         spans = tuple(spans)
+        begin, end = self._stretch
+        if any(a < begin and end < b for a, b in spans) and not self._blank:
+            return None
         entered = {
             key
             for key, function in _numbered(self._then.facts)
@@ -190,6 +210,11 @@ def _lines_of(then: Any, now: Any) -> Iterator[tuple[int, int]]:
     for name in _LINES:
         if hasattr(then, name):
             yield getattr(then, name), getattr(now, name)
+
+
+def _longest(most: int, holds: Callable[[int], bool]) -> int:
+    """The greatest number up to ``most`` for which something holds that holds for all smaller ones."""
+    return bisect_left(range(1, most + 1), True, key=lambda length: not holds(length))
 
 
 def _move(then: Lines, now: Lines) -> Move | None:

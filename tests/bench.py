@@ -4,7 +4,8 @@ Comes in: a source (``vllm==0.30.0``) and one of its ops. Goes out: one line a f
 exit code 1 where a bound is broken. Every figure is that of a whole process. The yardstick of the index is what one
 thread of the bare tree-sitter CUDA parser needs for the same C++ and CUDA files in the same run. Edited are the files
 that the op itself goes through: the one that registers it, its host function's, and its first Python caller's; the
-latter also in ways that change what Python says of ops. Figures of single stages stand in ``tests.bench_stages``.
+latter also in ways that change what Python says of ops, those of host function and kernel in ways that change code.
+Figures of single stages stand in ``tests.bench_stages``.
 """
 
 from __future__ import annotations
@@ -77,6 +78,15 @@ class Bench:
         file = self._tree / path
         file.write_bytes(f"// edit {self._edits}\n".encode() + file.read_bytes())
 
+    def begin(self, path: str, line: int, text: str) -> None:
+        """Puts a line at the beginning of the body of the function on a line, with the number of the edit."""
+        self._edits += 1
+        file = self._tree / path
+        lines = file.read_text(encoding="utf-8").split("\n")
+        opened = next(number for number in range(line - 1, len(lines)) if lines[number].rstrip().endswith("{"))
+        lines.insert(opened + 1, text.replace("{n}", str(self._edits)))
+        file.write_text("\n".join(lines), encoding="utf-8")
+
     def edited(self, what: str, edit: Callable[[], None], walk: tuple[str, ...]) -> None:
         """One line about a walk after each of several edits."""
         seconds = []
@@ -134,6 +144,27 @@ def files_of(walk: dict[str, Any]) -> dict[str, str]:
     return found
 
 
+def bodies_of(walk: dict[str, Any]) -> dict[str, tuple[str, int]]:
+    """File and line of the host function that launches an op's kernels, and of the first of these."""
+    found = next((one for one in walk["implementations"] if one["host"] and one["kernels"]), None)
+    parts = {"host function": found["host"], "kernel": found["kernels"][0]} if found is not None else {}
+    return {what: (part["file"], part["line"]) for what, part in parts.items()}
+
+
+def code_edits(bench: Bench, walk: tuple[str, ...]) -> None:
+    """Lines about edits of code in the files of an op's host function and kernel."""
+
+    def parts() -> dict[str, tuple[str, int]]:
+        return bodies_of(json.loads(bench.ask(*walk, "--json")))
+
+    for what, (path, _) in parts().items():
+        text = "static int edit_{n}() { return {n}; }"
+        bench.edited(f"a function more beside its {what}", lambda path=path, text=text: bench.edit(path, text), walk)
+    for what in parts():
+        place, text = parts()[what], "  const int edit_{n} = {n};"
+        bench.edited(f"a line more in its {what}", lambda place=place, text=text: bench.begin(*place, text), walk)
+
+
 def python_edits(walk: dict[str, Any]) -> dict[str, str]:
     """Texts for the end of a Python file that calls the op, by what they add: each changes what Python says of ops."""
     if not walk["python"]:
@@ -186,6 +217,7 @@ def main() -> int:
             bench.edited(f"an edit of its {what}", lambda path=path, note=note: bench.edit(path, note), walk)
             if not path.endswith(".py"):
                 bench.edited(f"a line in front of its {what}", lambda path=path: bench.move(path), walk)
+        code_edits(bench, walk)
         for what, text in python_edits(answer).items():
             caller = answer["python"][0]["file"]
             bench.edited(what, lambda caller=caller, text=text: bench.edit(caller, text), walk)

@@ -57,6 +57,7 @@ class MacroTable:
         self._known = known or {}
         self._events: dict[str, dict[str, list[tuple[int, MacroEvent]]]] = {}
         self._whole: dict[tuple[str, str, int, str], list[tuple[str, MacroEvent, bool | None]]] = {}
+        self._are_names: dict[str, bool] = {}
         self._truths: dict[tuple, bool | None] = {}
         #: Macros that are set for some files and not for others.
         self._of_units = frozenset(name for macros in configuration.units.values() for name in macros)
@@ -73,7 +74,10 @@ class MacroTable:
 
     def is_macro_name(self, name: str) -> bool:
         """A quick test: whether any definition of the name is known."""
-        return name in self._index.names_of_kind("macro") or name in self._known
+        found = self._are_names.get(name)
+        if found is None:
+            found = self._are_names[name] = name in self._index.names_of_kind("macro") or name in self._known
+        return found
 
     def truth(self, path: str, terms: tuple[str, ...], offset: int, root: str) -> bool | None:
         """Whether a condition holds at a place: what the file defined before it counts before what the build says."""

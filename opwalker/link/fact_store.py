@@ -11,14 +11,22 @@ from opwalker.model.cpp import CppFacts
 
 
 class StoredFacts:
-    """Facts of C++/CUDA files out of a ``Store``. ``read_text`` gives a file's text by path."""
+    """Facts of C++/CUDA files out of a ``Store``. ``read_text`` gives a file's text by path, ``names`` all names of a
+    kind where they are known otherwise than from the store's table."""
 
     LANGUAGES = ("cuda", "cpp")
 
-    def __init__(self, store: Store, producer: str, read_text: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        producer: str,
+        read_text: Callable[[str], str],
+        names: Callable[[str], set[str]] | None = None,
+    ) -> None:
         self._store = store
         self._producer = producer
         self._read_text = read_text
+        self._read_names = names or store.distinct_names
         self._names: dict[str, set[str]] = {}
         self._decoded: dict[str, CppFacts | None] = {}
         self._decoder = msgspec.msgpack.Decoder(CppFacts)
@@ -50,5 +58,5 @@ class StoredFacts:
     def names_of_kind(self, kind: str) -> Iterable[str]:
         """All names of a kind."""
         if kind not in self._names:
-            self._names[kind] = self._store.distinct_names(kind)
+            self._names[kind] = self._read_names(kind)
         return self._names[kind]

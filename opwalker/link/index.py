@@ -11,11 +11,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from opwalker.link.traced import Names, NotedFacts, Reads
-from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Include, MacroEvent, Parameter, Variable
+from opwalker.link.traced import Declared, Names, NotedFacts, Reads
+from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Parameter, Variable
 
 
 class FactStore(Protocol):
@@ -42,18 +41,6 @@ class FactStore(Protocol):
 
 #: Entries of one name that are looked at one by one.
 _FEW = 48
-
-
-class Declared(Struct, frozen=True):
-    """What a file says but for functions, and for what macros make of it: fields of ``CppFacts``."""
-
-    conditions: tuple[tuple[str, ...], ...] = ((),)
-    includes: tuple[Include, ...] = ()
-    macros: tuple[MacroEvent, ...] = ()
-    classes: tuple[ClassDef, ...] = ()
-    enums: tuple[EnumDef, ...] = ()
-    aliases: tuple[Alias, ...] = ()
-    variables: tuple[Variable, ...] = ()
 
 
 class Index:
@@ -124,6 +111,14 @@ class Index:
         for function in found:
             self.reads.part(path, function.offset, function.body_end)
         return found
+
+    def note_head(self, path: str, line: int) -> None:
+        """Note that an answer names a line of a file that stands in the head of a function, or outside of all."""
+        self.reads.part(path)
+        facts = self._read(path)
+        for function in facts.functions if facts is not None else ():
+            if function.start_line <= line <= function.end_line:
+                self.reads.asked.add(function.name)
 
     def functions_near(self, path: str) -> tuple[Function, ...]:
         """The functions of a file, for one who goes by whether they own something, and says by ``part`` which do."""

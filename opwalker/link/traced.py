@@ -1,7 +1,7 @@
 """What an answer was read from: what an index gave out, noted as finely as it was asked for.
 
-In: what was asked. Out: ``Reads``, and the ``Trace`` that an answer is kept with. Whether all of it still says the same
-in another state of the tree, ``opwalker.unchanged`` looks at.
+In: what was asked. Out: ``Reads``, and the ``Trace`` that an answer is kept with; ``Declared`` and ``Names``, which
+give out no more than is noted. Whether it all says the same in another state, ``opwalker.unchanged`` looks at.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 
 from msgspec import Struct
 
-from opwalker.model.cpp import CppFacts
+from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Include, MacroEvent, Variable
 
 #: A stretch of a file's text, by offsets.
 Span = tuple[int, int]
@@ -38,6 +38,18 @@ class Trace(Struct, frozen=True):
     met: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     any_name: bool = False
+
+
+class Declared(Struct, frozen=True):
+    """What a file says but for functions, and for what macros make of it: fields of ``CppFacts``."""
+
+    conditions: tuple[tuple[str, ...], ...] = ((),)
+    includes: tuple[Include, ...] = ()
+    macros: tuple[MacroEvent, ...] = ()
+    classes: tuple[ClassDef, ...] = ()
+    enums: tuple[EnumDef, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    variables: tuple[Variable, ...] = ()
 
 
 class Reads:

@@ -15,7 +15,7 @@ from functools import cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from opwalker.link.index import Declared
+from opwalker.link.traced import Declared
 from opwalker.model.assembly import Instruction
 from opwalker.model.cpp import CppFacts
 from opwalker.model.patterns import Clause, Condition, Demand, Pattern

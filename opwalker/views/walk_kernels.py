@@ -115,6 +115,9 @@ def launched(workbench: Workbench, one: Kerneled) -> Launched | None:
 
 def read_launched(workbench: Workbench, unit: Unit, host: Span, them: Sequence[Launched]) -> KernelSide:
     """Kernels that ``host`` launches, and what is met in them."""
+    for place in (host, *(tensor.at for one in them for _, tensor in one.tensors if tensor.at is not None)):
+        # It is told with the kernels, though it is not looked at for them.
+        workbench.index.note_head(place.file, place.line)
     sync = WalkSync(workbench)
     candidates = (Candidate(one.path, of_file(workbench, one.path, one.name)[one.rank]) for one in them)
     found = [Kerneled(candidate, one.root, unpack(one)) for candidate, one in zip(candidates, them, strict=True)]
