@@ -47,9 +47,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import prod
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
+from opwalker.rules._bounds import Bounds, opened
 from opwalker.rules._launches import Site, locals_of, sites
 from opwalker.rules._values import checks_before, extents, limits, number_of, terms_of
 
@@ -74,6 +76,9 @@ def _said(tree: CheckedTree, routine: Routine, site: Site) -> tuple[str, tuple[R
     known = locals_of(site)
     axes = extents(site.block or "", known)
     numbers = [number_of(axis, known) for axis in axes]
+    if None in numbers:
+        known = {**tree.constants(routine.file), **known}
+        numbers = [number_of(axis, known) for axis in axes]
     if all(one is not None for one in numbers):
         threads = 1
         for one in numbers:
@@ -86,19 +91,38 @@ def _said(tree: CheckedTree, routine: Routine, site: Site) -> tuple[str, tuple[R
                 bound[1],
             )
         return "", ()
-    for axis, number in zip(axes, numbers, strict=True):
-        if number is not None:
+    checks = list(checks_before(site.before, site.around, site.statement))
+    bounds = Bounds(known, checks)
+    most = [number if number is not None else bounds.most(axis) for axis, number in zip(axes, numbers, strict=True)]
+    if numbers.count(None) == 1 and None not in most:
+        threads = prod(one or 0 for one in most)
+        bound = _bound(tree, routine, site)
+        if threads > _MOST:
+            return f"{site.name} may be launched with {threads} threads a block; 1024 is the most", ()
+        if bound is not None and threads > bound[0]:
+            return f"{site.name} may be launched with {threads} threads a block; its launch bound is {bound[0]}", (
+                bound[1],
+            )
+    for axis, number, limit in zip(axes, numbers, most, strict=True):
+        if number is not None or limit is not None:
             continue
         terms = terms_of(axis, known)
-        opened = " ".join((axis, *(known.get(one, "") for one in sorted(terms))))
+        written = " ".join((axis, *(known.get(one, "") for one in sorted(terms))))
         sized = [one for one in terms if re.search(r"(?:\.|->)(?:size|numel)\(", one)]
-        if not sized or re.search(r"\bmin\b|\?|%|/|>>|&", opened) or _works_out(opened):
+        sized += sorted(_given(tree, routine) & terms)
+        if not sized or re.search(r"\bmin\b|\?|%|/|>>|&", written) or _works_out(written):
             continue
-        checks = checks_before(site.before, site.around, site.statement)
-        if any(True for text, holds, _ in checks for _ in limits(text, holds, terms)):
+        if any(True for text, holds, _ in checks for _ in limits(opened(text, known), holds, terms)):
             continue
         return f"the block of {site.name} has {sorted(sized)[0]} threads, and nothing keeps that at 1024", ()
     return "", ()
+
+
+def _given(tree: CheckedTree, routine: Routine) -> set[str]:
+    """The whole numbers that come in from outside the source: an entry's, of any value."""
+    if not tree.is_entry(routine) and tree.callers(routine):
+        return set()
+    return {one.name for one in routine.parameters if re.fullmatch(r"(?:const\s+)?int(?:64_t|32_t)?", one.type.strip())}
 
 
 def _works_out(text: str) -> bool:

@@ -77,8 +77,9 @@ from opwalker.model.check import CheckedTree, Draft, Related, Rule
 from opwalker.model.statements import Routine
 from opwalker.notation.cpp_expression import parse_expression, print_expression
 from opwalker.rules._above import settled_above
+from opwalker.rules._bounds import Bounds
 from opwalker.rules._launches import Site, extent_line, locals_of, sites
-from opwalker.rules._values import checks_before, extents, limits, number_of, terms_of
+from opwalker.rules._values import checks_before, extents, limits, number_of, size_made, terms_of
 
 _MOST = 65535
 #: Names of sizes that grow with the load, not with a model's shape.
@@ -87,6 +88,9 @@ _GROWS = re.compile(
 )
 #: Sizes of a model: thousands at the most.
 _STAYS = re.compile(r"(?i)head|hidden|dim\b|expert|layer|rank|world|warp|split")
+
+_DEEPEST = 8
+_WORDS = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?:(?:\.|->)[A-Za-z_]\w*(?:\((?:[^()]|\([^()]*\))*\))?)*")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -132,19 +136,44 @@ def _is_open(tree: CheckedTree, routine: Routine, site: Site, extent: str, known
     if number_of(extent, known) is not None:
         return False
     terms = terms_of(extent, known)
-    if not any(_GROWS.search(one) for one in terms) or any(_STAYS.search(one) for one in terms):
+    if not _grows(extent, known, 0):
+        return False
+    checks = list(checks_before(site.before, site.around, site.statement))
+    numbers = {**tree.constants(routine.file), **known}
+    limit = Bounds(numbers, checks).most(extent)
+    if limit is not None and limit <= _MOST:
         return False
     opened = " ".join((extent, *(known.get(one, "") for one in sorted(terms))))
     if re.search(r"\bmin\b", opened):
         return False
-    if any(_limits(*one[:2], terms) for one in checks_before(site.before, site.around, site.statement)):
+    if any(_limits(*one[:2], terms, numbers) for one in checks):
         return False
     return not settled_above(tree, routine, terms, _limits)
 
 
-def _limits(condition: str, holds: bool, terms: set[str]) -> bool:
+def _grows(text: str, known: Mapping[str, str], depth: int) -> bool:
+    """Whether an extent is made of a size that grows with the load, and not by way of a size of the model."""
+    plain = re.sub(r'"[^"]*"', "", text)
+    for found in _WORDS.finditer(plain):
+        word = "".join(found.group().split())
+        if _STAYS.search(word):
+            continue
+        if _GROWS.search(word):
+            return True
+        head = re.split(r"\.|->", word, maxsplit=1)[0]
+        value = known.get(word) or size_made(word, known.get(head, ""))
+        rest = {name: held for name, held in known.items() if name != head}
+        if value and depth < _DEEPEST and _grows(value, rest, depth + 1):
+            return True
+    return False
+
+
+def _limits(condition: str, holds: bool, terms: set[str], known: Mapping[str, str] | None = None) -> bool:
     """Whether a condition keeps one of the terms at 65535 or below."""
     for limit in limits(condition, holds, terms):
+        worked = number_of(limit, known)
+        if worked is not None and worked > _MOST + 1:
+            continue
         numbers = [int(one) for one in re.findall(r"\b\d+\b", limit)]
         if any(0 < one <= _MOST + 1 for one in numbers) or re.search(r"65535|0xFFFF", limit):
             return True

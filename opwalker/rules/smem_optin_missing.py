@@ -38,27 +38,65 @@ from collections.abc import Iterator
 from functools import cache
 
 from opwalker.model.check import CheckedTree, Draft, Rule
-from opwalker.rules._launches import locals_of, sites
-from opwalker.rules._values import number_of
+from opwalker.model.statements import Routine
+from opwalker.rules._bounds import Bounds
+from opwalker.rules._launches import Site, locals_of, sites
+from opwalker.rules._values import checks_before, number_of
 
 _LIMIT = 48 * 1024
 _SETS = re.compile(r"(?:cuda|hip|cu)FuncSetAttribute\Z|\w*(?:[sS]et\w*[sS]mem|[oO]pt_?in|[sS]hared\w*[aA]ttr)\w*\Z")
+
+#: An array that a block shares.
+_ARRAY = re.compile(
+    r"(?:static\s+)?__shared__\s+(?:(?:alignas|__align__)\(\d+\)\s+)?([\w:]+)((?:\s*\[[^\[\]]+\])+)"
+)
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     opted = cache(lambda: _opted(tree))
     for routine in tree.routines:
         for site in sites(routine):
-            bytes_ = number_of(site.shared or "", locals_of(site))
-            if bytes_ is None or bytes_ <= _LIMIT or re.search(rf"\b{re.escape(site.name)}\b", opted()):
+            bytes_ = _bytes(tree, routine, site)
+            if bytes_ is None or bytes_ <= _LIMIT - _fixed(tree, routine, site):
+                continue
+            if re.search(rf"\b{re.escape(site.name)}\b", opted()):
                 continue
             if opted() and re.fullmatch(r"\w+", site.kernel) and not tree.functions(site.kernel):
                 continue  # a kernel in a variable: which one was opted in is not seen by name
             file, line = site.place(routine)
-            said = (
-                f"{site.name} is given {bytes_} bytes of dynamic shared memory, and nothing opts in to more than 48 KiB"
-            )
-            yield Draft(file, line, said, symbol=site.name)
+            beside = _fixed(tree, routine, site)
+            more = f" beside {beside} of its own" if beside else ""
+            said = f"{site.name} is given {bytes_} bytes of dynamic shared memory{more}"
+            yield Draft(file, line, f"{said}, and nothing opts in to more than 48 KiB", symbol=site.name)
+
+
+def _bytes(tree: CheckedTree, routine: Routine, site: Site) -> int | None:
+    """The most that a launch can ask for; None where nothing says it."""
+    shared, known = site.shared or "", locals_of(site)
+    found = number_of(shared, known)
+    if found is None and shared.strip():
+        known = {**tree.constants(routine.file), **known}
+        found = Bounds(known, checks_before(site.before, site.around, site.statement)).most(shared)
+    return found
+
+
+def _fixed(tree: CheckedTree, routine: Routine, site: Site) -> int:
+    """The bytes of the arrays of fixed length that the kernel declares, as far as their text says."""
+    if not site.statement.launches:
+        return 0
+    kernels = [one for launch in site.statement.launches for one in tree.kernels(routine, launch)]
+    return max((_declared(tree, one) for one in kernels if one.template is None), default=0)
+
+
+def _declared(tree: CheckedTree, kernel: Routine) -> int:
+    total = 0
+    for made in (made for one in kernel.walk() for made in one.declares):
+        found = _ARRAY.fullmatch(made.type.strip()) if "extern" not in made.type else None
+        if found is not None:
+            length = "*".join(re.findall(r"\[([^\[\]]+)\]", found[2]))
+            size = number_of(f"sizeof({found[1]}) * {length}", tree.constants(kernel.file))
+            total += size or 0
+    return total
 
 
 def _opted(tree: CheckedTree) -> str:

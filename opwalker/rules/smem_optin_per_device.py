@@ -76,7 +76,7 @@ import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import Statement
+from opwalker.model.statements import Routine, Statement
 from opwalker.rules._launches import Point, points
 
 _SETS = re.compile(r"(?:cuda|hip|cu)FuncSet(?:Attribute|CacheConfig|SharedMemConfig)\Z")
@@ -84,7 +84,10 @@ _SETS = re.compile(r"(?:cuda|hip|cu)FuncSet(?:Attribute|CacheConfig|SharedMemCon
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
     for routine in tree.routines:
-        if routine.on_device or not any(_SETS.match(c.simple) for one in routine.walk() for c in one.calls):
+        if routine.on_device:
+            continue
+        yield from _through(tree, routine)
+        if not any(_SETS.match(c.simple) for one in routine.walk() for c in one.calls):
             continue
         statics = {d.name: d for one in routine.walk() for d in one.declares if d.static}
         for point in points(routine.statements):
@@ -104,6 +107,20 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     (Related(routine.file, at.line, f"{flag} lives as long as the program"),) if at is not None else (),
                     call.simple,
                 )
+
+
+def _through(tree: CheckedTree, routine: Routine) -> Iterator[Draft]:
+    """The same where a function that is called for it makes the call."""
+    statics = {d.name: d for one in routine.walk() for d in one.declares if d.static}
+    once = any(call.simple == "call_once" for one in routine.walk() for call in one.calls)
+    for point in points(routine.statements) if statics or once else ():
+        for call in point.statement.calls:
+            flag = _flag(point, statics) if not _SETS.match(call.simple) and call.simple != "call_once" else None
+            for target in tree.targets(routine, call) if flag is not None else ():
+                for made in (made for one in target.statements for made in one.calls if _SETS.match(made.simple)):
+                    said = f"{made.simple} runs once in the process, under {flag}, and holds for one device alone"
+                    at = Related(routine.file, call.line, f"{target.name} is called under {flag}")
+                    yield Draft(target.file, made.line, said, (at,), made.simple)
 
 
 def _flag(point: Point, statics: dict) -> str | None:

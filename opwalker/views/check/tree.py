@@ -20,6 +20,7 @@ from opwalker.model.cpp import ClassDef, Function, MacroEvent
 from opwalker.model.statements import CallText, LaunchText, Routine, Statement
 from opwalker.model.walk import Op, SourceInfo
 from opwalker.source.changes import Changes
+from opwalker.views.check.constants import constants_of
 from opwalker.views.check.focus import concerned, place_of, reached
 from opwalker.views.check.members import data_members
 from opwalker.views.check.routines import Routines
@@ -62,6 +63,7 @@ class Tree:
         self._resolver = workbench.unit().resolver
         self._languages = languages
         self._without = without
+        self._constants: dict[str, Mapping[str, str]] = {}
         self._by_line: dict[str, dict[int, Routine]] = {}
         self._sites: dict[str, dict[str, list[CallSite]]] = {}
         self._starts: dict[str, dict[str, list[tuple[Routine, LaunchText]]]] = {}
@@ -345,6 +347,12 @@ class Tree:
     def included(self, file: str) -> frozenset[str]:
         """The files that a file includes, itself among them."""
         return self._index.closure(file)
+
+    def constants(self, file: str) -> Mapping[str, str]:
+        """The constants that a file and what it includes declare."""
+        if file not in self._constants:
+            self._constants[file] = constants_of(self._index, self.included(file))
+        return self._constants[file]
 
     def type_of(self, name: str, routine: Routine | None) -> str:
         """A type with aliases followed."""
