@@ -135,7 +135,7 @@ def leaves(body: Sequence[Statement]) -> bool:
     last = body[-1]
     if last.kind == "block" and last.body:
         return leaves(last.body)
-    return last.kind in _LEAVES or any(re.search(r"\b(?:exit|abort|TORCH_CHECK|throw)\b", c.name) for c in last.calls)
+    return last.kind in _LEAVES or any(re.search(r"\b(?:exit|abort|TORCH_CHECK|throw|AT_ERROR|C10_THROW_ERROR)\b", c.name) for c in last.calls)
 
 
 def extents(text: str, known: Mapping[str, str]) -> tuple[str, ...]:
