@@ -27,6 +27,8 @@ _CHECK = re.compile(r"\w*(?:CHECK|ASSERT|ENFORCE|REQUIRE|assert|Check|Assert|Req
 _COMPARES = re.compile(r"_(EQ|NE|LT|LE|GT|GE)\Z")
 _SIGNS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*|k[A-Z]\w*")
+#: Calls that nothing comes behind.
+_ENDS = re.compile(r"\b(?:exit|abort|TORCH_CHECK|throw|AT_ERROR|C10_THROW_ERROR)\b")
 _LEAVES = frozenset(("return", "throw", "break", "continue"))
 _DEEPEST = 8
 #: No longer text is worked out: names that are made of each other grow without end.
@@ -135,7 +137,7 @@ def leaves(body: Sequence[Statement]) -> bool:
     last = body[-1]
     if last.kind == "block" and last.body:
         return leaves(last.body)
-    return last.kind in _LEAVES or any(re.search(r"\b(?:exit|abort|TORCH_CHECK|throw|AT_ERROR|C10_THROW_ERROR)\b", c.name) for c in last.calls)
+    return last.kind in _LEAVES or any(_ENDS.search(call.name) for call in last.calls)
 
 
 def extents(text: str, known: Mapping[str, str]) -> tuple[str, ...]:
