@@ -133,17 +133,21 @@ class Binder:
         explicit = {n for n in bound if n not in missing}
         inside = self.inside(candidate, {**held, **{n: bound[n] for n in explicit}}, owner)
         found: dict[str, Term] = {}
+        actuals, whole = self._actuals(environment, passed)
         for number, parameter in enumerate(function.parameters):
             text = parameter.type
             if not any(re.search(rf"\b{re.escape(name)}\b", text) for name in missing):
                 continue
             if is_pack(parameter):
-                self._deduce_pack(text.replace("...", "").strip(), environment, passed[number:], missing, found)
+                pattern = text.replace("...", "").strip()
+                if whole:
+                    self._deduce_pack(pattern, actuals[number:], missing, found)
                 break
-            if number >= len(passed):
+            if number >= len(actuals):
                 break
             try:
-                actual = environment.type_of(environment.body.text(passed[number])).text
+                piece, scope = actuals[number]
+                actual = scope.type_of(piece).text
             except Unknown:
                 continue
             self._one(text, actual, missing, found, inside)
@@ -157,19 +161,32 @@ class Binder:
             if held != term and type(held) is type(term) and isinstance(term, TypeTerm):
                 raise Mismatch
 
-    def _deduce_pack(self, pattern: str, environment: Environment, spans, missing, found: dict) -> None:
-        each: dict[str, list[Term]] = {n: [] for n in missing if re.search(rf"\b{re.escape(n)}\b", pattern)}
-        for span in spans:
+    @staticmethod
+    def _actuals(environment: Environment, passed) -> tuple[list[tuple[str, Environment]], bool]:
+        """What is passed, each with the environment it is read in, packs spread; and whether that is all of it: what
+        stands behind a pack that is not known has no place."""
+        out: list[tuple[str, Environment]] = []
+        for span in passed:
             text = environment.body.text(span)
-            scopes = [(text, environment)]
+            if not text.endswith("..."):
+                out.append((text, environment))
+                continue
+            pattern = text[:-3].strip()
             try:
-                if text.endswith("..."):
-                    scopes = [(text[:-3].strip(), scope) for scope in environment.spread(text[:-3])]
-                for piece, scope in scopes:
-                    one = unify(pattern, scope.type_of(piece).text, set(each))
-                    for name, listed in each.items():
-                        listed.append(one[name])
-            except (Unknown, KeyError):
-                return
+                out += [(pattern, scope) for scope in environment.spread(pattern)]
+            except Unknown:
+                return out, False
+        return out, True
+
+    @staticmethod
+    def _deduce_pack(pattern: str, actuals, missing, found: dict) -> None:
+        each: dict[str, list[Term]] = {n: [] for n in missing if re.search(rf"\b{re.escape(n)}\b", pattern)}
+        try:
+            for piece, scope in actuals:
+                one = unify(pattern, scope.type_of(piece).text, set(each))
+                for name, listed in each.items():
+                    listed.append(one[name])
+        except (Unknown, KeyError):
+            return
         for name, listed in each.items():
             found.setdefault(name, PackTerm(tuple(listed)))

@@ -63,6 +63,9 @@ class StandardTemplates:
         made = traits.made_type(simple, [parts[0][1].type(parts[0][0]).text]) if base in traits.TYPE_NAMES else None
         if made is not None:
             return TypeTerm(made)
+        if scope.removeprefix("::") == "std" and simple == "vector" and len(parts) == 1 and member is None:
+            held = join_arguments(self._printed_parts(parts))
+            return TypeTerm(f"std::vector<{held.rstrip()}, std::allocator<{held}> >")
         if simple in traits.PLAIN_TEMPLATES.get(scope.removeprefix("::"), ()) and member is None:
             printed = self._printed_parts(parts)
             if simple == "array" and len(parts) == 2:

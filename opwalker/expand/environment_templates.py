@@ -116,8 +116,11 @@ class TemplateReading(StandardTemplates):
     def _of_tree(self, text: str, parts, member: str | None) -> Term:
         """A class, alias or variable template of the source."""
         simple = text.rsplit("::", 1)[-1]
-        wanted = self._scope_of(tuple(p for p in text.split("::") if p)[:-1])
-        inner = self._inner_template(wanted, simple, parts, member) if simple else None
+        written = tuple(p for p in text.split("::") if p)[:-1]
+        wanted = self._scope_of(written)
+        inner = self._inner_template(written, simple, parts, member) if simple else None
+        if inner is None and simple and wanted != written:
+            inner = self._inner_template(wanted, simple, parts, member)
         if inner is not None:
             return inner
         index = self.tools.index
