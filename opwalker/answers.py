@@ -112,7 +112,9 @@ class Answers:
         from opwalker.link.traced import Trace
 
         made = self._made_states if question != MADE else {}
-        key, whole = self._key(question, f"traced {self._state(BUILT)}"), self._key(question, self._state(()))
+        # Op lists are no C++: what they hold is part of every state.
+        key = self._key(question, f"traced {self._state((*BUILT, 'yaml'))}")
+        whole = self._key(question, self._state(()))
         trace = self.recall(key, Trace)
         if trace is not None:
             found = self.recall(f"{key}|{trace.files}", kind)

@@ -78,6 +78,7 @@ def _list_ops(session: Session, kind: str | None, namespace: str | None) -> OpsR
 LOOKED_FOR = (
     "TORCH_LIBRARY and its family",
     "STABLE_TORCH_LIBRARY",
+    "op lists in YAML",
     "torch.library in Python",
     "PYBIND11_MODULE",
     "PyMethodDef tables",

@@ -19,14 +19,17 @@ class MemoryStore:
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self.files = dict(files)
-        self._facts = {path: scan_text(text, path) for path, text in self.files.items()}
+        self._facts = {path: scan_text(text, path) for path, text in self.files.items() if path in self.cpp_paths()}
         self._names: dict[tuple[str, str], set[str]] = {}
         for path, facts in self._facts.items():
             for name in names(facts):
                 self._names.setdefault(name, set()).add(path)
 
     def cpp_paths(self) -> Sequence[str]:
-        return sorted(self.files)
+        return sorted(path for path in self.files if not path.endswith(".yaml"))
+
+    def op_lists(self) -> Sequence[tuple[str, str]]:
+        return sorted(one for one in self.files.items() if one[0].endswith(".yaml"))
 
     def cpp_facts(self, path: str) -> CppFacts | None:
         return self._facts.get(path)

@@ -46,6 +46,7 @@
 #define C10_LAUNCH_BOUNDS_1(A) __launch_bounds__(A)
 #define C10_LAUNCH_BOUNDS_2(A, B) __launch_bounds__(A, B)
 #define C10_HOST_DEVICE __host__ __device__
+#define GPU_LAMBDA __host__ __device__
 #define C10_DEVICE __device__
 #define C10_HOST __host__
 #define C10_ALWAYS_INLINE inline

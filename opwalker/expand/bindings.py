@@ -7,7 +7,7 @@ project's own ``REGISTER_LIBRARY(…)`` is read like the library's; statements t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -30,9 +30,10 @@ from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_bindings import calls_in
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
-from opwalker.model.binding import Binding
+from opwalker.model.binding import Binding, FunctionRef
 from opwalker.model.cpp import BindingSite, CppFacts, Invocation
 from opwalker.model.walk import Gap, Span
+from opwalker.notation.op_list import read_op_list
 from opwalker.notation.regex import Regex
 
 _TORCH_BLOCK = Regex(
@@ -41,6 +42,19 @@ _TORCH_BLOCK = Regex(
 _PYBIND_BLOCK = frozenset(("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "PYBIND11_PLUGIN", "NB_MODULE"))
 _EXPORT = Regex(r"TVM_FFI_DLL_EXPORT(?:_INTERNAL)?_TYPED_FUNC\Z")
 _EXTENSION_NAME = "TORCH_EXTENSION_NAME"
+
+
+def listed(path: str, text: str) -> Iterator[Binding]:
+    """The ops of a list in YAML, which belong to torch's own namespace: one without a dispatch table is implemented by
+    the function of its name for every key."""
+    for entry in read_op_list(text):
+        name = entry.schema.split("(", 1)[0].strip()
+        full = name if "::" in name else f"aten::{name}"
+        yield Binding("aten", "def", full, entry.schema, None, None, path, entry.line)
+        plain = name.rsplit("::", 1)[-1].split(".", 1)[0]
+        every = () if entry.delegates else (("CompositeImplicitAutograd", plain, entry.line),)
+        for key, function, line in entry.dispatch or every:
+            yield Binding("aten", "impl", full, None, key, FunctionRef(function), path, line)
 
 
 class Bindings(Struct, frozen=True):
@@ -81,6 +95,7 @@ class BindingReader:
                 else:
                     self._free_calls(path, facts, site)
         self._exports()
+        self._reader.out += [one for path, text in self._index.store.op_lists() for one in listed(path, text)]
         tables, gaps = method_tables(self._index, self._files)
         self._reader.out += tables
         self._reader.gaps += gaps

@@ -161,6 +161,10 @@ class MoveReader:
             meant = replace(frame, certain=False) if resolution.loose else frame
             self._steps(meant, body, call, resolution.candidates)
             return
+        if filled := self._registries.filled(name):
+            for candidate, step in filled:
+                self._pass(frame, body, call, candidate, step)
+            return
         made = made_class(call, body, self._index.names_of_kind("class"))
         if made is not None and self._construct(frame, body, call, made):
             return
@@ -336,10 +340,13 @@ class MoveReader:
             caller = (body, call) if self._instances.judges else None
             self._moves.append(Entry(made, _step(frame, body, call.start), counted=True, caller=caller))
 
-    def _pass(self, frame: Frame, body: Body, call: CallFact, candidate: Candidate) -> None:
+    def _pass(
+        self, frame: Frame, body: Body, call: CallFact, candidate: Candidate, through: PathStep | None = None
+    ) -> None:
         """Enters a function that is not called here but handed on: what it is called with is not known."""
         if not is_device_code(candidate):
-            self._moves.append(passed_on(self._index, candidate, frame, _step(frame, body, call.start)))
+            made = passed_on(self._index, candidate, frame, _step(frame, body, call.start))
+            self._moves.append(replace(made, through=through))
 
 
 def _step(frame: Frame, body: Body, offset: int) -> PathStep:

@@ -22,13 +22,15 @@ from opwalker.model.walk import Gap, PathStep, Terminal
 class Entry(Struct, frozen=True):
     """A function to enter, in a frame without steps, by the step ``by``. ``counted`` says that it is one of the ways in
     which a call binds a function, of which there may be too many; ``called`` that the step is a call, which a reader is
-    shown once where it calls itself. ``caller`` is the body and the call, where it counts who calls a function."""
+    shown once where it calls itself. ``caller`` is the body and the call, where it counts who calls a function;
+    ``through`` the place on the way at which the function was put into what is called."""
 
     frame: Frame
     by: PathStep
     counted: bool = False
     called: bool = True
     caller: tuple[Body, CallFact] | None = None
+    through: PathStep | None = None
 
 
 class Stored(Struct, frozen=True):

@@ -178,4 +178,4 @@ class Follower:
             made = replace(made, caller=(frame, *move.caller))
         # A recursion over template arguments is one step for a reader.
         further = steps if move.called and steps[-1:] == (move.by,) else (*steps, move.by)
-        self._enter(made, further, depth + 1)
+        self._enter(made, further if move.through is None else (*further, move.through), depth + 1)

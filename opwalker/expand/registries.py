@@ -15,11 +15,15 @@ from opwalker.expand.bodies import Bodies
 from opwalker.expand.resolve import Candidate, Context, Resolver
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.link.index import Index
+from opwalker.model.walk import PathStep
 from opwalker.notation.regex import Regex
 
 _STORES = Regex(r"(?:\.|->)\s*([A-Za-z_]\w*)\s*\(")
 _OBJECT = Regex(r"[\w:]+\s*<.*>\s*::\s*\w+\s*\(\s*\)\Z|[\w:]*::\s*\w+\s*\(\s*\)\Z", re.DOTALL)
 _FUNCTION = Regex(r"\s*&?\s*((?:::)?[A-Za-z_][\w:]*)\s*\Z")
+#: A macro that may put a function into an object, and the name of such an object.
+_FILLS = Regex(r"(?i)stub|dispatch|register|fill|bind|install|hook|\bset_")
+_STUB = Regex(r"_(?:stub|hook|fn|impl|dispatch)\Z")
 #: What may stand before an object in a statement.
 _BEGINS = Regex(r"[;{}=(,]")
 
@@ -70,6 +74,31 @@ class Registries:
                         for place, function in _stored_in(text):
                             self._take(out, place, function, Context(path, path, use.scope))
         return out
+
+    def filled(self, name: str) -> tuple[tuple[Candidate, PathStep], ...]:
+        """The functions that a macro at namespace level puts into an object that is called like a function, as
+        ``REGISTER_DISPATCH(name, &function)`` does, whatever it is called; each with the place of the macro."""
+        if not (_STUB.search(name) or name in self._index.names_of_kind("variable")):
+            return ()
+        return self._fills.get(name.rsplit("::", 1)[-1], ())
+
+    @cached_property
+    def _fills(self) -> dict[str, tuple[tuple[Candidate, PathStep], ...]]:
+        """By the object's name, the functions."""
+        out: dict[str, list[tuple[Candidate, PathStep]]] = {}
+        for name in sorted(filter(_FILLS.search, self._index.names_of_kind("invocation"))):
+            for path in self._index.store.paths_of(name, ("invocation",)):
+                facts = self._index.facts(path)
+                for use in facts.invocations if facts else ():
+                    if use.name != name or len(use.arguments or ()) < 2 or use.body_end:
+                        continue
+                    place = use.arguments[0].strip()
+                    for function in filter(None, map(_FUNCTION.match, use.arguments[1:])):
+                        found: dict[str, dict[tuple[str, tuple], Candidate]] = {}
+                        self._take(found, place, function[1], Context(path, path, use.scope))
+                        step = PathStep(place, path, use.line)
+                        out.setdefault(place, []).extend((one, step) for one in found.get(place, {}).values())
+        return {place: tuple(dict.fromkeys(found)) for place, found in out.items()}
 
     def _may_store(self, name: str) -> bool:
         """Whether any definition of a macro calls a method with one of the macro's parameters."""

@@ -47,6 +47,10 @@ class StoredFacts:
         """The file's text."""
         return self._read_text(path)
 
+    def op_lists(self) -> Sequence[tuple[str, str]]:
+        """The files that may list ops, sorted, each with its text."""
+        return [(path, self._read_text(path)) for path in sorted(self._store.paths(("yaml",)))]
+
     def paths_of(self, name: str, kinds: Sequence[str]) -> Sequence[str]:
         """Files in which ``name`` is one of ``kinds``, sorted."""
         return sorted(self._store.paths_of(name, kinds))

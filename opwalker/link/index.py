@@ -29,6 +29,9 @@ class FactStore(Protocol):
     def text(self, path: str) -> str:
         """The file's text as it was read."""
 
+    def op_lists(self) -> Sequence[tuple[str, str]]:
+        """The files that may list ops, each with its text."""
+
     def paths_of(self, name: str, kinds: Sequence[str]) -> Sequence[str]:
         """Files in which ``name`` is one of ``kinds``, sorted."""
 

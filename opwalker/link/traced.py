@@ -176,6 +176,10 @@ class NotedFacts:
         self._reads.whole.add(path)
         return self._facts.text(path)
 
+    def op_lists(self) -> Sequence[tuple[str, str]]:
+        """The files that may list ops: every answer depends on all of them."""
+        return self._facts.op_lists()
+
     def paths_of(self, name: str, kinds: Sequence[str]) -> Sequence[str]:
         """Files in which ``name`` is one of ``kinds``, sorted."""
         self._reads.asked.add(name)

@@ -19,6 +19,9 @@ _BY_SUFFIX = {
 #: A template that renders to source: the suffix before this one says what it renders to (``decode.cu.jinja``).
 _TEMPLATE_SUFFIXES = frozenset((".jinja", ".jinja2", ".j2", ".in"))
 
+#: Words in the names of op lists.
+_OP_LISTS = frozenset(("functions", "ops", "op", "operators", "native"))
+
 _SOURCE_LANGUAGES = ("cuda", "cpp")
 
 
@@ -41,8 +44,9 @@ def _by_whole_name(name: str, suffix: str) -> str | None:
     if suffix == ".toml":
         return "toml" if name == "pyproject.toml" else None
     if suffix in (".yaml", ".yml"):
-        # Op lists such as native_functions.yaml; every other YAML file of a tree is configuration.
-        return "yaml" if "functions" in name else None
+        # Op lists such as native_functions.yaml or ops.yaml; every other YAML file of a tree is configuration.
+        words = name[: -len(suffix)].lower().replace("-", "_").split("_")
+        return "yaml" if not _OP_LISTS.isdisjoint(words) else None
     if suffix in _TEMPLATE_SUFFIXES:
         stem = name[: -len(suffix)]
         inner = _BY_SUFFIX.get(stem[stem.rfind(".") :].lower()) if "." in stem else None

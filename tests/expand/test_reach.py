@@ -459,3 +459,28 @@ def test_what_a_launch_means_is_worked_out_once_for_all_that_enter_its_function(
     }
     assert made == {"h": [("float, 1",)], "g": [("float, 1",), ("float, 2",)]}
     assert asked == ["kn", "kn"]
+
+
+@pytest.mark.parametrize(
+    ("fill", "found"),
+    [
+        ("FILL_STUB(add_stub, &go1);", ["k1"]),
+        ("REGISTER_DISPATCH(add_stub, go2)", ["k2"]),
+        ("namespace n { void go3(int* a) { k1<<<1, 2>>>(a); } BIND(add_stub, &go3); }", ["k1"]),
+        ("FILL_STUB(other_stub, &go1);", []),
+        ("MENTION(add_stub, &go1);", []),
+    ],
+)
+def test_a_macro_fills_an_object_that_is_called(fill: str, found: list[str]) -> None:
+    assert reached("void h(int* a) { add_stub(a); }\n", f"{fill}\n") == found
+
+
+def test_where_an_object_was_filled_is_on_the_way() -> None:
+    text = f"{HEAD}struct S {{ F f; }};\nS runner;\nSET_FUNCTION(runner, &go1);\nvoid h(int* a) {{ runner(a); }}\n"
+    (site,) = follow(tree({"a.cu": text}), "a.cu", "h").launches
+    assert [(one.function, one.line) for one in site.steps] == [("h", 10), ("runner", 9), ("go1", 4)]
+
+
+def test_a_function_of_that_name_is_called_rather_than_what_fills_it() -> None:
+    head = "void add_stub(int* a) { k2<<<1, 2>>>(a); }\nFILL_STUB(add_stub, &go1);\n"
+    assert reached("void h(int* a) { add_stub(a); }\n", head) == ["k2"]

@@ -450,3 +450,19 @@ def test_what_registers_nothing(text: str) -> None:
 def test_the_order_is_that_of_files_and_lines() -> None:
     files = {"b.cpp": block('m.def("b() -> ()");'), "a.cpp": block('m.def("z() -> ()");', 'm.def("y() -> ()");')}
     assert [(b.path, b.name) for b in read(files)[0]] == [("a.cpp", "ns::z"), ("a.cpp", "ns::y"), ("b.cpp", "ns::b")]
+
+
+def test_a_list_in_yaml_defines_and_implements() -> None:
+    text = (
+        "- func: add(Tensor a) -> Tensor\n  dispatch:\n    CUDA: add_cuda\n- func: kit::mul.out(Tensor a) -> Tensor\n"
+        "- func: neg(Tensor a) -> Tensor\n  structured_delegate: neg.out\n"
+    )
+    bindings, gaps = read({"ops.yaml": text, "a.cpp": "at::Tensor add_cuda(at::Tensor a) { return a; }\n"})
+    assert gaps == []
+    assert [(b.kind, b.role, b.name, b.key, shown(b.function), b.line) for b in bindings] == [
+        ("aten", "def", "aten::add", None, None, 1),
+        ("aten", "impl", "aten::add", "CUDA", "add_cuda", 3),
+        ("aten", "def", "kit::mul.out", None, None, 4),
+        ("aten", "impl", "kit::mul.out", "CompositeImplicitAutograd", "mul", 4),
+        ("aten", "def", "aten::neg", None, None, 5),
+    ]

@@ -39,6 +39,8 @@ from opwalker.source.languages import language_of
         ("pyproject.toml", "toml"),
         ("native_functions.yaml", "yaml"),
         ("more_functions_cuda.yml", "yaml"),
+        ("ops.yaml", "yaml"),
+        ("custom-ops.yml", "yaml"),
     ],
 )
 def test_is_read_as(name: str, language: str) -> None:
@@ -60,6 +62,7 @@ def test_is_read_as(name: str, language: str) -> None:
         ".in",
         "x.in",
         "docs.yaml",
+        "devops.yaml",
         "functions/docs.yaml",
         "Cargo.toml",
         "_C.so",
