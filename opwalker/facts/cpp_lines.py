@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -122,12 +123,15 @@ class _Reader:
         return at not in self._held and at + 1 not in self._held and not any(mark in line for mark in _COMMENT_MARKS)
 
 
-def _held(text: str) -> Iterator[int]:
-    """Lines, by number from 0, that begin within a comment, a string or a line that goes on."""
+@lru_cache(maxsize=8)
+def _held(text: str) -> frozenset[int]:
+    """Lines, by number from 0, that begin within a comment, a string or a line that goes on. One text is read several
+    times with other lines left out."""
     starts = line_starts(text)
+    held: set[int] = set()
     for match in LEXEME.finditer(text):
         start, end = match.span()
         if text.find("\n", start, end) >= 0:
-            yield from range(bisect_right(starts, start), bisect_right(starts, end - 1))
-    for match in _GOES_ON.finditer(text):
-        yield bisect_right(starts, match.start())
+            held.update(range(bisect_right(starts, start), bisect_right(starts, end - 1)))
+    held.update(bisect_right(starts, match.start()) for match in _GOES_ON.finditer(text))
+    return frozenset(held)

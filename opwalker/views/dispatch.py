@@ -15,7 +15,7 @@ from opwalker.expand.expanded import Expansion
 from opwalker.expand.macros import KNOWN
 from opwalker.expand.owners import lineage, owner, switch_of, use_place
 from opwalker.expand.scalar_types import cpp_type
-from opwalker.model.body import Block
+from opwalker.model.body import Block, LocalFact
 from opwalker.model.walk import Dispatch, Span
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches
@@ -108,9 +108,19 @@ def _held(body: Body, tested: str, blocks: list[Block]) -> str | None:
     """What the local holds that is tested, where it is one and has one value."""
     start = min(block.start for block in blocks)
     found = [local for local in body.locals.get(tested, ()) if local.end <= start]
-    if len(found) != 1 or found[0].value is None or any(one.target == tested for one in body.accesses.changes):
+    if len(found) != 1 or found[0].value is None or _is_changed(body, found[0]):
         return None
     return body.written(found[0].value)
+
+
+def _is_changed(body: Body, local: LocalFact) -> bool:
+    """Whether a body ever changes a local. How it touches memory takes long to read: words give a quick no."""
+    name = re.escape(local.name)
+    operators = r"\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=)"
+    places = re.finditer(rf"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:{operators})", body.expanded.text)
+    if all(local.start <= place.start() < local.end for place in places):
+        return False
+    return any(one.target == local.name for one in body.accesses.changes)
 
 
 def _tested(body: Body, entry: Expansion, blocks: list[Block]) -> str | None:
