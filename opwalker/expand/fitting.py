@@ -63,7 +63,7 @@ class Fitter:
 
     def members(self, environment: Environment, call: CallFact) -> list[Candidate]:
         """The member functions that the type of the object, or the class that is named, has for a call."""
-        simple = _member_name(call)
+        simple = member_name(call)
         if not self.may_be_member(call):
             return []
         owner = self._homes.owner(environment, call)
@@ -81,7 +81,7 @@ class Fitter:
 
     def may_be_member(self, call: CallFact) -> bool:
         """Whether any class of the tree may have the member that a call names: a cheap no for most calls."""
-        return _member_name(call) in self._tools.index.names_of_kind("function")
+        return member_name(call) in self._tools.index.names_of_kind("function")
 
     def fits(self, candidates: Sequence[Candidate], environment: Environment, call: CallFact) -> list[Fit]:
         """The candidates that a call means at a place, with what they are bound to."""
@@ -254,7 +254,8 @@ class Fitter:
         )  # fmt: skip
 
 
-def _member_name(call: CallFact) -> str:
+def member_name(call: CallFact) -> str:
+    """The simple name of the member function that a call means, where it means one."""
     return call.simple if call.receiver is not None or "::" in call.name else "operator()"
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.environment import Environment
+from opwalker.expand.fitting import member_name
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import InstanceReader, lambda_calls
 from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
@@ -240,7 +241,8 @@ class KernelFinder:
         call = next((c for c in body.facts.calls if c.callee[0] == at and c.simple == simple), None)
         found = self._resolver.function(name, frame.context(body), None, kernel=False).candidates
         if call is not None:
-            found = found or self._instances.members(body, frame, call)
+            if not found and self._returning.any_may_return(member_name(call), frame.root):
+                found = self._instances.members(body, frame, call)
         usable = [c for c in found if self._returning.may_return(c, self._root(c, frame))]
         if call is None or not usable:
             entered = [(c, Frame(c, self._root(c, frame), frame.steps, {}, dict(frame.types))) for c in usable]
@@ -276,8 +278,7 @@ class KernelFinder:
         simple = strip_arguments(name).split("::")[-1]
         if simple not in self._index.names_of_kind("variable"):
             return
-        entries = self._index.entries(simple, ("variable",), lambda facts: facts.variables)
-        if not any(variable.value for _, variable in entries):
+        if not self._returning.may_hold(simple, frame.root):
             return
         looked: set[tuple[str | None, Context, str]] = set()
         for environment in self._instances.environments(body, frame, offset):

@@ -11,6 +11,7 @@ from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.giving import NUMBER, PLAIN_RETURNS
 from opwalker.expand.resolve import Candidate, Resolver
 from opwalker.link.index import Index
+from opwalker.model.cpp import Variable
 from opwalker.notation.regex import Regex
 
 _WORD = Regex(r"[A-Za-z_]\w*")
@@ -30,6 +31,10 @@ class Returning:
         self._giving = bodies.giving(index)
         self._known: dict[tuple | str, bool] = {}
         self._read: dict[tuple | str, tuple[bool, list[_Node]]] = {}
+        #: By unit and name of a variable outside functions, whether it can hold a kernel.
+        self._holds: dict[str, dict[str, bool]] = {}
+        #: By the name of functions and unit, whether any of them can return a kernel.
+        self._any: dict[tuple[str, str], bool] = {}
 
     def may_return(self, candidate: Candidate, root: str) -> bool:
         """Whether a function can return a kernel: it names one, or returns what a function gives that can."""
@@ -38,6 +43,52 @@ class Returning:
         first = (candidate, root)
         held = self._known.get(_key(first))
         return self._search(first) if held is None else held
+
+    def may_hold(self, name: str, root: str) -> bool:
+        """Whether the initialiser of a variable outside functions that bears a simple name can name a kernel, or a
+        function that returns one in the unit that begins at ``root``: itself, or through other variables."""
+        known = self._holds.setdefault(root, {})
+        if name not in known:
+            seen, pending, found = {name}, deque([name]), False
+            while pending and not found:
+                found, further = self._held_by(pending.popleft(), root)
+                pending.extend(other for other in sorted(further - seen) if known.get(other) is not False)
+                seen |= further
+            # Of a search that ends in nothing, nothing that was met on the way holds a kernel either.
+            known.update({name: True} if found else dict.fromkeys(seen, False))
+        return known[name]
+
+    def _held_by(self, name: str, root: str) -> tuple[bool, set[str]]:
+        """Whether an initialiser of a variable of the name can give a kernel, and the variables that it names."""
+        index = self._index
+        further: set[str] = set()
+        for path, variable in index.entries(name, ("variable",), lambda facts: facts.variables):
+            if not variable.value:
+                continue
+            inside = self._words_of(path, variable)
+            if not index.names_of_kind("kernel").isdisjoint(inside):
+                return True, further
+            further |= inside & index.names_of_kind("variable")
+            if any(self.any_may_return(other, root) for other in sorted(inside & index.names_of_kind("function"))):
+                return True, further
+        return False, further
+
+    def any_may_return(self, name: str, root: str) -> bool:
+        """Whether any function of a simple name can return a kernel, called in the unit that begins at ``root``."""
+        held = self._any.get((name, root))
+        if held is None:
+            closure = self._index.closure(root)
+            found = [Candidate(path, function) for path, function in self._index.functions(name) if function.body_end]
+            units = [(one, root if one.path in closure else one.path) for one in found]
+            held = self._any[name, root] = any(self.may_return(*one) for one in units)
+        return held
+
+    def _words_of(self, path: str, variable: Variable) -> set[str]:
+        """The words of a variable's initialiser, its macros expanded."""
+        text = variable.value or ""
+        if not self._index.names_of_kind("macro").isdisjoint(_WORD.findall(text)):
+            text = self._bodies.expand(path, text, variable.offset)
+        return set(_WORD.findall(text))
 
     def _may(self, candidate: Candidate, root: str) -> bool:
         function = candidate.function
@@ -99,10 +150,7 @@ class Returning:
         for path, variable in index.entries(name, ("variable",), lambda facts: facts.variables):
             if not variable.value or NUMBER.search(variable.type):
                 continue
-            text = variable.value
-            if not index.names_of_kind("macro").isdisjoint(_WORD.findall(text)):
-                text = self._bodies.expand(path, text, variable.offset)
-            inside = set(_WORD.findall(text))
+            inside = self._words_of(path, variable)
             if not index.names_of_kind("kernel").isdisjoint(inside):
                 return True, []
             out += sorted(inside & index.names_of_kind("variable"))
