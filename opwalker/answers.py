@@ -141,6 +141,10 @@ class Answers:
             self._python_read |= others
         return found
 
+    def said(self, path: str) -> str:
+        """A digest of what a file of C++ says, with what macros make in it."""
+        return f"{self._code.get(path) or self.store.digest_of(path)}:{self._made_states.get(path)}"
+
     # -- other states of the tree ------------------------------------------------------------------------------------
 
     def _brought_up(self, answer: T, trace: Trace, made: Mapping[str, str], moves: bool) -> T | None:

@@ -6,6 +6,7 @@ both branches count.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
@@ -14,6 +15,8 @@ from msgspec.structs import replace
 
 from opwalker.facts.cpp_text import Blanked, Conditionals, Group, blank
 from opwalker.link.index import Index
+from opwalker.model.cpp import MacroEvent
+from opwalker.model.statements import MacroUse
 from opwalker.notation.conditions import evaluate, parse_condition
 
 
@@ -120,6 +123,7 @@ class Files:
         self._views: dict[str, FileView] = {}
         self._texts: dict[str, str] = {}
         self._made: dict[str, tuple[tuple[str, int], ...]] = {}
+        self._numbers: dict[str, dict[tuple[int, str], int]] = {}
 
     def extend(self, path: str, made: tuple[tuple[str, int], ...]) -> None:
         """Let a file go on behind its end with ``(text, line)`` that macros make in it."""
@@ -146,6 +150,23 @@ class Files:
             text = self._index.part(path) if text is None else text
             found = self._views[path] = FileView(path, text, self._made.get(path, ()))
         return found
+
+    def place(self, macro: MacroUse) -> tuple[str, int]:
+        """The file and the line that a macro's text stands on."""
+        if macro.number is None:
+            return macro.file, macro.below
+        held = [one.line for one in self._index.stored(macro.file).macros if one.name == macro.name]
+        return macro.file, held[macro.number] + macro.below
+
+    def number(self, path: str, event: MacroEvent) -> int | None:
+        """Which of the definitions of its name in a file a definition is, from 0; None for one that is none of them."""
+        if path not in self._numbers:
+            facts, held = self._index.stored(path), Counter()
+            found = self._numbers[path] = {}
+            for one in facts.macros if facts is not None else ():
+                found[one.offset, one.name] = held[one.name]
+                held[one.name] += 1
+        return self._numbers[path].get((event.offset, event.name))
 
     def plain(self, path: str, start: int, end: int) -> str:
         """What the file's ``plain`` text has in ``[start, end)``, a definition's body: the rest is not looked at."""

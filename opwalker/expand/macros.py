@@ -8,6 +8,8 @@ are not in the tree, then a definition that is the only one in the tree.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -66,14 +68,17 @@ class MacroTable:
         self._undone: dict[tuple[str, str, int, str], bool] = {}
         self._limits: dict[tuple[str, str], int] = {}
         self._settings: dict[str, bool] = {}
-        self._families: dict[str, bool] = {}
         self._busy: set[tuple[str, str]] = set()
         self._reaching: dict[tuple[str, str], bool] = {}
         self._definer_cache: dict[str, frozenset[str]] = {}
         self._choices: dict[tuple[str, str, int, str], MacroChoice | None] = {}
+        #: What has been asked about: names, and conditions. Whoever wants to know what a reading rests on empties both.
+        self.asked: set[str] = set()
+        self.judged: set[tuple[str, ...]] = set()
 
     def is_macro_name(self, name: str) -> bool:
         """A quick test: whether any definition of the name is known."""
+        self.asked.add(name)
         found = self._are_names.get(name)
         if found is None:
             found = self._are_names[name] = name in self._index.names_of_kind("macro") or name in self._known
@@ -83,6 +88,7 @@ class MacroTable:
         """Whether a condition holds at a place: what the file defined before it counts before what the build says."""
         if not terms:
             return True
+        self.judged.add(terms)
         passes = self.configuration.passes
         unit = self.configuration.units.get(root, {})
         number = 0
@@ -136,10 +142,14 @@ class MacroTable:
         family = _VENDORED.match(name)
         if family is None:
             return True
-        if family.group() not in self._families:
-            held = sum(1 for other in self._index.names_of_kind("macro") if other.startswith(family.group()))
-            self._families[family.group()] = held >= _FAMILY
-        return not self._families[family.group()]
+        return family.group() not in self.families
+
+    @cached_property
+    def families(self) -> frozenset[str]:
+        """How the macros begin of the libraries that the tree holds itself."""
+        found = (_VENDORED.match(name) for name in self._index.names_of_kind("macro"))
+        held = Counter(one.group() for one in found if one is not None)
+        return frozenset(family for family, number in held.items() if number >= _FAMILY)
 
     def _is_fixed(self, terms: tuple[str, ...]) -> bool:
         found = self._fixed.get(terms)
@@ -155,7 +165,7 @@ class MacroTable:
         found = self._events.get(path)
         if found is None:
             found = {}
-            facts = self._index.declared(path)
+            facts = self._index.stored(path)
             for event in facts.macros if facts else ():
                 found.setdefault(event.name, []).append((event.offset, event))
             self._events[path] = found
@@ -164,6 +174,7 @@ class MacroTable:
     def lookup(self, name: str, path: str, offset: int, root: str) -> MacroChoice | None:
         """The definition of ``name`` that holds at ``offset`` of ``path``, in a translation unit that begins at
         ``root``."""
+        self.asked.add(name)
         key = (name, path, offset, root)
         if key in self._choices:
             return self._choices[key]
@@ -233,7 +244,7 @@ class MacroTable:
         for path in self._index.store.paths_of(name, ("macro",)):
             if path == user:
                 continue  # what its own file defines below the use does not hold at it
-            facts = self._index.declared(path)
+            facts = self._index.stored(path)
             for event in facts.macros if facts else ():
                 # An object-like macro of some other file's is rarely meant: the name may as well be a variable.
                 if event.name == name and event.body is not None and event.parameters is not None:
@@ -264,7 +275,7 @@ class MacroTable:
             events += [(at, included) for at, included in self._index.includes(path) if at < offset]
         events.sort(key=lambda item: -item[0])
         out: list[tuple[str, MacroEvent, bool | None]] = []
-        facts = self._index.declared(path)
+        facts = self._index.stored(path)
         for at, event in events:
             if isinstance(event, str):
                 if event in seen or not (event in self._definers(name) or self._included_defines(name, event)):
@@ -298,7 +309,7 @@ class MacroTable:
         return out
 
     def _is_fallback(self, path: str, event: MacroEvent) -> bool:
-        facts = self._index.declared(path)
+        facts = self._index.stored(path)
         return event.body is not None and f"!defined({event.name})" in facts.conditions[event.condition]
 
     def _definers(self, name: str) -> frozenset[str]:

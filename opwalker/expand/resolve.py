@@ -203,7 +203,12 @@ class Resolver:
         return Resolution(self._nearest(ranked[min(ranked)], context), declared)
 
     def _fitting(
-        self, simple: str, everything: Sequence[Named], qualifiers: Scope, brought: Sequence[Scope], absolute: bool,
+        self,
+        simple: str,
+        everything: Sequence[Named],
+        qualifiers: Scope,
+        brought: Sequence[Scope],
+        absolute: bool,
         context: Context,
     ) -> Iterable[Named]:
         """The functions of a name without those that ``_rank`` would turn down."""

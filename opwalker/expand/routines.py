@@ -169,7 +169,13 @@ class _Teller:
         path, position, expansion = self._expanded.origin(offset)
         if not expansion:
             return None
-        name = self._expanded.chain(expansion)[-1].name
+        used = self._expanded.chain(expansion)[-1]
+        name, event = used.name, used.definition.event
         if path == KNOWN:
-            return MacroUse(name, "", 0, known=True)
-        return MacroUse(name, path, self._files.part(path).blanked.line(position))
+            return MacroUse(name, "", None, 0, known=True)
+        line, number = self._files.part(path).blanked.line, self._files.number(path, event)
+        if number is None:
+            return MacroUse(name, path, None, line(position))
+        # What is pasted together has the place of its first part, be that an argument of another file's.
+        inside = event.body_offset <= position <= event.body_offset + len(event.body or "")
+        return MacroUse(name, path, number, line(position) - event.line if inside else 0)

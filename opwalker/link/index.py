@@ -135,13 +135,18 @@ class Index:
             self.reads.loaded.add(path)
             facts = self._facts[path] = self._stored.cpp_facts(path)
             if facts is not None and self.scope_name is not None:
-                facts = self._renamed(path, facts)
+                facts = self.renamed(path, facts)
             for more in self._more.pop(path, ()):
                 facts = _joined(facts, more)
             self._facts[path] = facts
         return self._facts[path]
 
-    def _renamed(self, path: str, facts: CppFacts) -> CppFacts:
+    def stored(self, path: str) -> CppFacts | None:
+        """The facts of a file as stored: to ask what macros make of it while one is looked up would be a circle."""
+        self.reads.part(path)
+        return self._stored.cpp_facts(path)
+
+    def renamed(self, path: str, facts: CppFacts) -> CppFacts:
         """The facts with macros in scopes, parameter lists and template heads spelt by what they stand for."""
         macros = self.names_of_kind("macro")
         changed: dict[str, tuple] = {}
@@ -343,9 +348,7 @@ class Index:
     def includes(self, path: str) -> tuple[tuple[int, str], ...]:
         """The includes of a file that lie in the tree: ``(offset, path)`` in order."""
         if path not in self._includes:
-            # As they were stored: macros have no say in what is included.
-            self.reads.part(path)
-            facts = self._stored.cpp_facts(path)
+            facts = self.stored(path)
             out = []
             for include in facts.includes if facts else ():
                 found = self.resolve_include(path, include.target)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -103,11 +104,19 @@ def _drop(db: sqlite3.Connection, rows: Sequence[FactsRow]) -> None:
 
 
 def drop_oldest(db: sqlite3.Connection, most: int, most_bytes: int) -> tuple[int, int]:
-    """Drops the answers that were used longest ago where there are too many, down to seven eighths; gives how many
-    more, and how many bytes more, there is room for."""
+    """Drops answers where there are too many, down to seven eighths; gives how many more, and how many bytes more,
+    there is room for. Of the answers to one question (what stands before the first ``|`` of a key) earlier ones go
+    before the last one, then those that were used longest ago: each edit leaves answers that nothing asks for again."""
     number, size = db.execute("SELECT count(*), total(size) FROM results").fetchone()
     room = (most - number, most_bytes - int(size))
-    held = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall() if min(room) < 0 else []
+    rows = db.execute("SELECT key, size FROM results ORDER BY used DESC, key").fetchall() if min(room) < 0 else []
+    again: Counter[str] = Counter()
+    ranked = []
+    for key, size in rows:
+        question = key.partition("|")[0]
+        ranked.append((again[question], len(ranked), key, size))
+        again[question] += 1
+    held = [(key, size) for _, _, key, size in sorted(ranked)]
     spare = (most // 8, most_bytes // 8) if min(room) < 0 else (0, 0)
     while room[0] < spare[0] or room[1] < spare[1]:
         key, size = held.pop()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct, field
 
@@ -16,7 +16,7 @@ from opwalker.model.cpp import ClassDef, Function, MacroEvent
 from opwalker.model.host import ParameterFact
 from opwalker.model.ops import Op
 from opwalker.model.places import SourceInfo
-from opwalker.model.statements import CallText, LaunchText, Routine
+from opwalker.model.statements import CallText, LaunchText, MacroUse, Routine
 
 #: From the most to the least severe.
 SEVERITIES = ("error", "warning", "info")
@@ -136,6 +136,13 @@ class ReferenceShapes(Struct, frozen=True):
     shapes: Mapping[str, str]
 
 
+#: In which functions the places of a rule's findings lie, besides macros and other declarations that these name. All
+#: count from the function that a finding is found in, of an op its host functions (and what names the op): that one
+#: (``own``); those that it names by their heads (``named``); what leads to it by calls (``up``), what it leads to
+#: (``down``); or ``both``.
+Spread = Literal["own", "named", "up", "down", "both"]
+
+
 class CheckedTree(Protocol):
     """A source as rules see it, for one build."""
 
@@ -157,6 +164,15 @@ class CheckedTree(Protocol):
     #: instruction with one) or that of a peer; perhaps others.
     ordered: Sequence[Routine]
 
+    #: The same source, all of it to be looked at.
+    whole: CheckedTree
+
+    def is_shared(self, one: Draft) -> bool:
+        """Whether a draft is about a change by its steps alone, and stands in a macro: others may stand there too."""
+
+    def within(self, spread: Spread) -> CheckedTree:
+        """The same source, with the routines and ops to look at for findings that spread no farther."""
+
     def routine_at(self, file: str, line: int) -> Routine | None:
         """The routine whose name stands at a line (``Routine.line``)."""
 
@@ -168,6 +184,9 @@ class CheckedTree(Protocol):
 
     def ops_of(self, routine: Routine) -> Sequence[str]:
         """The names of ops (or bound functions) whose path enters a routine, its own included."""
+
+    def place(self, macro: MacroUse) -> tuple[str, int]:
+        """The file and the line that a macro's text stands on."""
 
     def targets(self, routine: Routine, call: CallText) -> Sequence[Routine]:
         """What a call in a routine can mean in this source; empty for what is outside or not known."""
@@ -244,3 +263,4 @@ class Rule(Struct, frozen=True):
     run: Callable[[CheckedTree], Iterable[Draft]]
     default: bool = True
     since: str = "0.2"
+    spread: Spread = "both"

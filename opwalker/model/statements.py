@@ -16,12 +16,15 @@ Span2 = tuple[int, int]
 
 
 class MacroUse(Struct, frozen=True):
-    """The macro that wrote a piece of text: its name, where it is defined, and where in the definition the text stands.
+    """The macro that wrote a piece of text: its name, the file that defines it, and by which of the definitions of the
+    name there (from 0). The text stands ``below`` lines under the first one of the definition: so it is told without
+    what stands above that. A file that is included in a body is no definition (None), and ``below`` its line.
     ``known`` is true for a framework's macro that this program ships a definition of (``TORCH_CHECK``)."""
 
     name: str
     file: str
-    line: int
+    number: int | None
+    below: int
     known: bool = False
 
 

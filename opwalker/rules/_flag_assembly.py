@@ -51,8 +51,6 @@ _ORDERS_TOO = re.compile(r"(?i)sync|fence")
 _DEEPEST = 3
 
 
-
-
 class Told(Struct, frozen=True):
     """An access: whether it stores, its order (``volatile`` for assembly that says so, None for a cast and for CUDA's
     own atomics), its scope, the address as the routine writes it, the line and routine that it stands at. ``how`` is

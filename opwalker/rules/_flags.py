@@ -53,9 +53,7 @@ _CALLED = re.compile(r"(?<!\bsizeof)(?<=\w)\s*\(")
 _POINTERS = re.compile(r"\*\s*(?:const\s*)?(?:__restrict__\s*)?(?:\*|&?\s*\w*\s*\[)")
 _ELSEWHERE = re.compile(r"(?:peer|remote)(?:s|_\w+|[A-Z]\w*)?\Z")
 #: What a condition reads: a member, a dereference, an element.
-_READ = re.compile(
-    r"[A-Za-z_]\w*(?:\s*\[[^\]]*\])*(?:(?:->|\.)\w+(?:\s*\[[^\]]*\])*)+|\*\s*\w+|[A-Za-z_]\w*\s*\["
-)
+_READ = re.compile(r"[A-Za-z_]\w*(?:\s*\[[^\]]*\])*(?:(?:->|\.)\w+(?:\s*\[[^\]]*\])*)+|\*\s*\w+|[A-Za-z_]\w*\s*\[")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 #: The value of a pointer that is set: where a flag lies, and no flag.
 _POINTER = re.compile(r"\w+_cast<[^<>]*\*\s*>")

@@ -58,10 +58,10 @@ class Site(Struct, frozen=True):
         """The kernel without qualifiers and template arguments."""
         return self.kernel.split("<", 1)[0].rsplit("::", 1)[-1].strip("&() ")
 
-    def place(self, routine: Routine) -> tuple[str, int]:
+    def place(self, tree: CheckedTree, routine: Routine) -> tuple[str, int]:
         """Where a finding about the launch stands: in the macro that wrote it, else where it is."""
         if self.macro is not None and not self.macro.known:
-            return self.macro.file, self.macro.line
+            return tree.place(self.macro)
         return routine.file, self.line
 
 

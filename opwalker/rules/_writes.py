@@ -25,6 +25,16 @@ _COPY = re.compile(
     r"\.clone\(\s*(?:[\w:]+\s*)?\)\Z|\A(?:at|torch)::(?:empty|zeros|ones|full)(?:_like)?\(|\A[^()=?]+\s[-+*/]\s[^()=?]+\Z"
 )
 _CONST = re.compile(r"\bconst\b")
+_WORD = re.compile(r"\w+")
+#: What leads a value, where it is no element; an element's address; what is read of something, and what is its data:
+#: one expression for all names, since to make one for each takes longer than to look.
+_LEADS = re.compile(r"&?\s*\(*&?(\w+)\b(?!\s*\[)")
+_ELEMENT = re.compile(r"&\s*(\w+)\s*\[")
+_READS = re.compile(
+    r"\b(?=(\w+)\s*(?:\.|->)\s*(?:size|sizes|stride|numel|dim|scalar_type|dtype|device|options|contiguous|to|clone|"
+    r"defined|has_value|get_device|get_device_index|is_\w+|element_size|item)\b)"
+)
+_DATA = re.compile(r"\b(?=(\w+)\s*(?:\.|->)\s*(?:mutable_)?data_ptr\b)")
 
 
 class Write(Struct, frozen=True):
@@ -83,7 +93,7 @@ class Writes:
                 sure = sure and verdict.sure
             if self._stored_away(statement, held):
                 sure = False
-            if statement.kind == "asm" and any(re.search(rf"\b{re.escape(one)}\b", statement.text) for one in held):
+            if statement.kind == "asm" and any(_names(statement.text, one) for one in held):
                 sure = False
         return Verdict(None, sure)
 
@@ -107,12 +117,12 @@ class Writes:
     def _stored_away(statement: Statement, names: set[str]) -> bool:
         """Whether a pointer into the data is kept where it is not followed: in a member, or an object made of it."""
         for one in statement.assigns:
-            if any(re.search(rf"\b{re.escape(name)}\b", one.value) for name in names) and "*" not in one.value:
+            if any(_names(one.value, name) for name in names) and "*" not in one.value:
                 if re.search(r"\.|->|\[", one.target) and not re.search(r"\b(?:size|stride|numel|dim)\b", one.value):
                     return True
         for declared in statement.declares:
             value = declared.value or ""
-            if value[:1] in "({" and any(re.search(rf"\b{re.escape(name)}\b", value) for name in names):
+            if value[:1] in "({" and any(_names(value, name) for name in names):
                 return True
         return any(call.made for call in statement.calls)
 
@@ -221,20 +231,23 @@ def _declared_anew(routine: Routine, names: dict[str, int]) -> dict[str, list[in
 
 def _is_made_of(value: str, name: str) -> bool:
     """Whether a value is (a pointer into) the data of ``name``: the name leads it, and nothing reads an element."""
+    if name not in value:
+        return False
     plain = re.sub(r"(?:reinterpret|static|const)_cast<(?:[^<>]|<[^<>]*>)*>", "", value)
     plain = re.sub(r"\(\s*(?:const\s+)?[\w:]+(?:<[^<>]*>)?\s*\*+\s*\)", "", plain).strip("=({ ")
-    return (
-        bool(re.match(rf"&?\s*\(*&?{re.escape(name)}\b(?!\s*\[)", plain))
-        and not re.search(
-            rf"\b{re.escape(name)}\s*(?:\.|->)\s*(?:size|sizes|stride|numel|dim|scalar_type|dtype|device|options|contiguous|to|"
-            r"clone|defined|has_value|get_device|get_device_index|is_\w+|element_size|item)\b",
-            plain,
-        )
-    ) or bool(re.match(rf"&\s*{re.escape(name)}\s*\[", plain))
+    leads = _LEADS.match(plain)
+    if leads is not None and leads[1] == name and name not in (found[1] for found in _READS.finditer(plain)):
+        return True
+    element = _ELEMENT.match(plain)
+    return element is not None and element[1] == name
 
 
 def _points(value: str, name: str) -> bool:
-    return bool(re.search(rf"\b{re.escape(name)}\s*(?:\.|->)\s*(?:mutable_)?data_ptr\b", value))
+    return name in value and any(found[1] == name for found in _DATA.finditer(value))
+
+
+def _names(text: str, name: str) -> bool:
+    return name in text and name in _WORD.findall(text)
 
 
 def _mentions(argument: str, names: set[str]) -> bool:

@@ -85,7 +85,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 if contiguous_above(tree, routine, pointer.tensor):
                     continue
                 told.add(pointer.tensor)
-                file, line = site.place(routine)
+                file, line = site.place(tree, routine)
                 said = f"{site.name} steps over rows of {pointer.tensor} by their length, and nothing checks its layout"
                 yield Draft(file, line, said, (stepping,), pointer.tensor)
 
@@ -129,4 +129,4 @@ def _is_row(text: str, sizes: set[str], blocks: set[str]) -> bool:
     return False
 
 
-RULE = Rule("assume-contiguous", "warning", _run, default=False)
+RULE = Rule("assume-contiguous", "warning", _run, default=False, spread="down")

@@ -291,4 +291,4 @@ def _ends(branch: Sequence[Statement]) -> bool:
     return last.kind in ("return", "break", "continue") or (last.kind == "block" and _ends(last.body))
 
 
-RULE = Rule("barrier-divergent", "error", _run)
+RULE = Rule("barrier-divergent", "error", _run, spread="own")

@@ -66,7 +66,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         for site in sites(routine):
             if site.block is None:
                 continue
-            file, line = site.place(routine)
+            file, line = site.place(tree, routine)
             said, related = _said(tree, routine, site)
             if said:
                 yield Draft(file, line, said, related, site.name)
@@ -140,4 +140,4 @@ def _bound(tree: CheckedTree, routine: Routine, site: Site) -> tuple[int, Relate
     return None
 
 
-RULE = Rule("block-limit", "error", _run)
+RULE = Rule("block-limit", "error", _run, spread="named")

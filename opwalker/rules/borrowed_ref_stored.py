@@ -83,8 +83,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     said = f"a borrowed reference is kept by {assigned.target} beyond the call"
                     yield Draft(routine.file, assigned.line, said, related, target)
                 names = (value, target)  # counted by either name
-                if value in borrowed and outside and not any(
-                    re.search(rf"\b{re.escape(name)}\b", counted) for name in names
+                if (
+                    value in borrowed
+                    and outside
+                    and not any(re.search(rf"\b{re.escape(name)}\b", counted) for name in names)
                 ):
                     if _is_object(routine, value):
                         related = (Related(routine.file, borrowed[value], f"{value} is borrowed"),)
@@ -96,4 +98,4 @@ def _is_object(routine, name: str) -> bool:
     return any(d.name == name and "PyObject" in d.type for one in routine.walk() for d in one.declares)
 
 
-RULE = Rule("borrowed-ref-stored", "error", _run)
+RULE = Rule("borrowed-ref-stored", "error", _run, spread="own")

@@ -122,4 +122,4 @@ def _whole_statements(tree: CheckedTree) -> frozenset[str]:
     return frozenset(found[1] for found in given if found)
 
 
-RULE = Rule("check-discards-error", "warning", _run)
+RULE = Rule("check-discards-error", "warning", _run, spread="own")

@@ -72,7 +72,7 @@ def _ends(tree: CheckedTree, routines: Iterable[Routine]) -> Iterator[Draft]:
                 if call.macro is not None:
                     if call.macro.known:
                         continue
-                    file, line = call.macro.file, call.macro.line
+                    file, line = tree.place(call.macro)
                 yield Draft(
                     file,
                     line,
@@ -83,4 +83,4 @@ def _ends(tree: CheckedTree, routines: Iterable[Routine]) -> Iterator[Draft]:
                 )
 
 
-RULE = Rule("check-exits-process", "warning", _run)
+RULE = Rule("check-exits-process", "warning", _run, spread="own")

@@ -129,7 +129,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if call.macro is not None:
                 if call.macro.known:
                     continue
-                file, line = call.macro.file, call.macro.line
+                file, line = tree.place(call.macro)
             yield Draft(file, line, f"the error that {call.simple} returns is dropped", symbol=call.simple)
 
 
@@ -214,4 +214,4 @@ def _ends(routine: Routine) -> bool:
     return bool(_ENDS.search(routine.name))
 
 
-RULE = Rule("cuda-error-dropped", "warning", _run)
+RULE = Rule("cuda-error-dropped", "warning", _run, spread="own")

@@ -67,4 +67,4 @@ def _bare(kind: str) -> str:
     return "".join(kind.replace("const", " ").split())
 
 
-RULE = Rule("decl-def-param-order", "error", _run)
+RULE = Rule("decl-def-param-order", "error", _run, spread="own")

@@ -95,4 +95,4 @@ def _short(op: Op) -> str:
     return op.name.rsplit("::", 1)[-1]
 
 
-RULE = Rule("def-without-impl", "warning", _run)
+RULE = Rule("def-without-impl", "warning", _run, spread="own")

@@ -105,4 +105,4 @@ def _handed(routine: Routine) -> Iterator[str]:
             yield one.text
 
 
-RULE = Rule("derived-stride", "warning", _run)
+RULE = Rule("derived-stride", "warning", _run, spread="own")

@@ -148,4 +148,4 @@ def _stem(name: str) -> str:
     return "_".join(kept) if len(kept) < len(words) else ""
 
 
-RULE = Rule("dispatch-missing-dtype", "warning", _run)
+RULE = Rule("dispatch-missing-dtype", "warning", _run, spread="own")

@@ -370,4 +370,4 @@ def _goes_on(routine: Routine, one: Statement, after: Sequence[Statement], branc
     return _works(after)
 
 
-RULE = Rule("dispatch-no-default", "warning", _run)
+RULE = Rule("dispatch-no-default", "warning", _run, spread="own")

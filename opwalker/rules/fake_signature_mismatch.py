@@ -149,4 +149,4 @@ def _value(text: str) -> object:
         return None
 
 
-RULE = Rule("fake-signature-mismatch", "warning", _run)
+RULE = Rule("fake-signature-mismatch", "warning", _run, spread="own")

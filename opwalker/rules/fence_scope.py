@@ -77,4 +77,4 @@ def _barriers(one: Access) -> list[tuple[int, str]]:
     return [(call.line, call.simple) for call in calls if stores and stores[0] < call.line < one.line]
 
 
-RULE = Rule("fence-scope", "warning", _run)
+RULE = Rule("fence-scope", "warning", _run, spread="down")

@@ -76,4 +76,4 @@ def _fenced(one: Access) -> bool:
     return any(line <= one.line if one.kind == "store" else line >= one.line for line in lines)
 
 
-RULE = Rule("flag-relaxed", "warning", _run)
+RULE = Rule("flag-relaxed", "warning", _run, spread="down")

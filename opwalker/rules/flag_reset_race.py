@@ -151,4 +151,4 @@ def _resets(one: Access) -> bool:
     return False
 
 
-RULE = Rule("flag-reset-race", "warning", _run)
+RULE = Rule("flag-reset-race", "warning", _run, spread="down")

@@ -145,4 +145,4 @@ def _fenced(one: Access, before: bool) -> bool:
     return any(line <= one.line if before else line >= one.line for line in lines)
 
 
-RULE = Rule("flag-volatile", "warning", _run)
+RULE = Rule("flag-volatile", "warning", _run, spread="down")

@@ -221,4 +221,4 @@ def _spins(one: Statement) -> bool:
     return bool(waits) and idle and not one.assigns
 
 
-RULE = Rule("gil-held-blocking", "warning", _run)
+RULE = Rule("gil-held-blocking", "warning", _run, spread="down")

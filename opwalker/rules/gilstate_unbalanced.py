@@ -134,4 +134,4 @@ def _taken(one: Statement) -> Iterator[tuple[str, int]]:
     yield from ((a.target.strip(), a.line) for a in one.assigns if _TAKES in a.value)
 
 
-RULE = Rule("gilstate-unbalanced", "error", _run)
+RULE = Rule("gilstate-unbalanced", "error", _run, spread="own")

@@ -107,7 +107,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 told.add((line, axis))
                 file = routine.file
                 if site.macro is not None:
-                    file, line = site.place(routine)
+                    file, line = site.place(tree, routine)
                 value = extent.strip()
                 yield Draft(
                     file,
@@ -190,4 +190,4 @@ def _other_limit(site: Site, extent: str, known: Mapping[str, str], file: str) -
     return ()
 
 
-RULE = Rule("grid-yz-limit", "warning", _run)
+RULE = Rule("grid-yz-limit", "warning", _run, spread="own")

@@ -44,10 +44,10 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if "Guard" not in one.text or not unnamed(one) or (one.macro is not None and one.macro.known):
                 continue
             kind = one.text.split("(", 1)[0].split("{", 1)[0].strip()
-            at = (routine.file, one.line) if one.macro is None else (one.macro.file, one.macro.line)
+            at = (routine.file, one.line) if one.macro is None else tree.place(one.macro)
             if at not in told:
                 told.add(at)
                 yield Draft(*at, f"the guard {kind} has no name: it ends at once", symbol=kind)
 
 
-RULE = Rule("guard-unnamed", "error", _run)
+RULE = Rule("guard-unnamed", "error", _run, spread="own")

@@ -123,4 +123,4 @@ def _on_host(around: Iterable[Statement], tensors: set[str]) -> dict[str, int]:
     return out
 
 
-RULE = Rule("guard-wrong-device", "warning", _run)
+RULE = Rule("guard-wrong-device", "warning", _run, spread="own")

@@ -100,4 +100,4 @@ def _launched(tree: CheckedTree, routine: Routine) -> Iterator[tuple[str, str, i
                         yield pointer.tensor, site.name, call.line
 
 
-RULE = Rule("like-keeps-strides", "warning", _run)
+RULE = Rule("like-keeps-strides", "warning", _run, spread="own")

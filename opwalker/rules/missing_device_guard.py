@@ -185,7 +185,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
 def _launch(tree: CheckedTree, routine: Routine) -> tuple[str, int, str, str] | None:
     """``(file, line, what is done, to what)`` of the first launch with no guard alive."""
     site = next((site for site in sites(routine) if not _guarded(tree, site)), None)
-    return (*site.place(routine), "launches", site.name) if site is not None else None
+    return (*site.place(tree, routine), "launches", site.name) if site is not None else None
 
 
 def _guarded(tree: CheckedTree, site: Site | Point) -> bool:
@@ -245,4 +245,4 @@ def _guarded_call(tree: CheckedTree, site: CallSite) -> bool:
     return True
 
 
-RULE = Rule("missing-device-guard", "warning", _run)
+RULE = Rule("missing-device-guard", "warning", _run, spread="up")

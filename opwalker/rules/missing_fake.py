@@ -107,4 +107,4 @@ def _has_tensor(op: Op) -> bool:
     return any("Tensor" in one.type for one in (*op.arguments, *op.returns))
 
 
-RULE = Rule("missing-fake", "error", _run)
+RULE = Rule("missing-fake", "error", _run, spread="own")

@@ -167,16 +167,18 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 continue
             shared = asked.shared(routine, one)
             for launch in one.launches:
-                yield _draft(routine, launch.kernel, launch.line, launch.macro, shared)
+                yield _draft(tree, routine, launch.kernel, launch.line, launch.macro, shared)
             for call in void:
-                yield _draft(routine, call.arguments[0].strip("( )"), call.line, call.macro, shared)
+                yield _draft(tree, routine, call.arguments[0].strip("( )"), call.line, call.macro, shared)
 
 
-def _draft(routine: Routine, launched: str, line: int, macro: MacroUse | None, shared: Statement | None) -> Draft:
+def _draft(
+    tree: CheckedTree, routine: Routine, launched: str, line: int, macro: MacroUse | None, shared: Statement | None
+) -> Draft:
     kernel = launched.split("<", 1)[0].rsplit("::", 1)[-1]
     message = f"the launch of {kernel} is not followed by a check for its error"
     if macro is not None and not macro.known:
-        return Draft(macro.file, macro.line, message, symbol=kernel)
+        return Draft(*tree.place(macro), message, symbol=kernel)
     if shared is None:
         return Draft(routine.file, line, message, symbol=kernel)
     message = f"the launch of {kernel} has no check of its own: the one behind the launches cannot tell which failed"
@@ -184,4 +186,4 @@ def _draft(routine: Routine, launched: str, line: int, macro: MacroUse | None, s
     return Draft(routine.file, line, message, related, kernel, "info")
 
 
-RULE = Rule("missing-launch-check", "warning", _run)
+RULE = Rule("missing-launch-check", "warning", _run, spread="own")

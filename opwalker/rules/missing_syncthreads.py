@@ -193,4 +193,4 @@ def _index(text: str, name: str) -> str:
     return "".join(text.split()).removeprefix(name)
 
 
-RULE = Rule("missing-syncthreads", "warning", _run, default=False)
+RULE = Rule("missing-syncthreads", "warning", _run, default=False, spread="own")

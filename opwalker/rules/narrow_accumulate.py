@@ -94,4 +94,4 @@ def _is_size(routine: Routine, name: str, line: int) -> bool:
     return False
 
 
-RULE = Rule("narrow-accumulate", "warning", _run, default=False)
+RULE = Rule("narrow-accumulate", "warning", _run, default=False, spread="own")

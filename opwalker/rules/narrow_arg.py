@@ -116,4 +116,4 @@ def _passed(
         )
 
 
-RULE = Rule("narrow-arg", "warning", _run, default=False)
+RULE = Rule("narrow-arg", "warning", _run, default=False, spread="named")

@@ -167,4 +167,4 @@ def _declared(tree: CheckedTree, routine: Routine, held: str, member: str) -> tu
     return ()
 
 
-RULE = Rule("narrow-field", "warning", _run)
+RULE = Rule("narrow-field", "warning", _run, spread="own")

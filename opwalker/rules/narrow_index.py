@@ -141,4 +141,4 @@ def _draft(routine: Routine, line: int, product: Expr) -> Draft:
     return Draft(routine.file, line, f"`{text}` is formed in 32 bits and used as an offset", symbol=text.split(" ")[0])
 
 
-RULE = Rule("narrow-index", "warning", _run, default=False)
+RULE = Rule("narrow-index", "warning", _run, default=False, spread="own")

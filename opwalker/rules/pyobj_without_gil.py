@@ -108,7 +108,7 @@ def _in_threads(routine: Routine) -> Iterator[Draft]:
 def _guarded(tree: CheckedTree) -> Iterator[Draft]:
     """Python objects that are used below a binding whose call guard releases the lock."""
     told: set[tuple[str, int]] = set()
-    for op in tree.ops:
+    for op in tree.every_op:  # what several reach is told of the first
         if op.kind not in ("pybind11", "nanobind"):
             continue
         for impl in op.impls or ():
@@ -165,4 +165,4 @@ def _block(routine: Routine, statements: Sequence[Statement], names: set[str], s
         yield from _block(routine, one.orelse, names, since)
 
 
-RULE = Rule("pyobj-without-gil", "error", _run)
+RULE = Rule("pyobj-without-gil", "error", _run, spread="own")

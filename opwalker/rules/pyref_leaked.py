@@ -159,4 +159,4 @@ def _is_null(text: str, name: str) -> bool | None:
     return None
 
 
-RULE = Rule("pyref-leaked", "warning", _run)
+RULE = Rule("pyref-leaked", "warning", _run, spread="own")

@@ -108,4 +108,4 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         yield Draft(one.routine.file, one.line, said, (Related(other.routine.file, other.line, order),), one.field)
 
 
-RULE = Rule("release-without-acquire", "warning", _run)
+RULE = Rule("release-without-acquire", "warning", _run, spread="down")

@@ -72,4 +72,4 @@ def _unmatched(names: Sequence[str], found: Sequence[Signature]) -> str:
     return ""
 
 
-RULE = Rule("schema-arity-mismatch", "error", _run)
+RULE = Rule("schema-arity-mismatch", "error", _run, spread="own")

@@ -118,4 +118,4 @@ def _call(text: str) -> str:
     return text
 
 
-RULE = Rule("schema-false-mutation", "info", _run, default=False)
+RULE = Rule("schema-false-mutation", "info", _run, default=False, spread="own")

@@ -87,4 +87,4 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 )
 
 
-RULE = Rule("schema-missing-mutation", "error", _run)
+RULE = Rule("schema-missing-mutation", "error", _run, spread="down")

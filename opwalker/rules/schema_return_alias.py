@@ -147,4 +147,4 @@ def _returned(text: str) -> Iterator[str]:
                 yield shared[1] if shared is not None else plain
 
 
-RULE = Rule("schema-return-alias", "warning", _run)
+RULE = Rule("schema-return-alias", "warning", _run, spread="own")

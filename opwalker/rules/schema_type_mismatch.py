@@ -86,4 +86,4 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 )
 
 
-RULE = Rule("schema-type-mismatch", "error", _run)
+RULE = Rule("schema-type-mismatch", "error", _run, spread="own")

@@ -43,4 +43,4 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 yield Draft(one.file, one.line, f"the schema of {op.name} cannot be read: {error}", op=op.name)
 
 
-RULE = Rule("schema-unknown-type", "error", _run)
+RULE = Rule("schema-unknown-type", "error", _run, spread="own")

@@ -119,4 +119,4 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         yield Draft(one.routine.file, one.at, said, related, one.field)
 
 
-RULE = Rule("scope-too-narrow", "warning", _run)
+RULE = Rule("scope-too-narrow", "warning", _run, spread="down")

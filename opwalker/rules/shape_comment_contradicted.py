@@ -74,4 +74,4 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 )
 
 
-RULE = Rule("shape-comment-contradicted", "warning", _run)
+RULE = Rule("shape-comment-contradicted", "warning", _run, spread="own")

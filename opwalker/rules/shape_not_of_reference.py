@@ -69,4 +69,4 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 )
 
 
-RULE = Rule("shape-not-of-reference", "warning", _run)
+RULE = Rule("shape-not-of-reference", "warning", _run, spread="own")

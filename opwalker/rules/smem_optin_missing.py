@@ -59,9 +59,7 @@ _SIZE = re.compile(r"(?:\.|->)(?:size|numel)\(")
 #: What keeps a value small, or works it out elsewhere.
 _CHOSEN = re.compile(r"\bmin\b|\?|%|>>|(?<!sizeof)(?<!_cast>)(?<!size)(?<!numel)(?<!max)(?<!dim3)(?<=\w)\(")
 #: An array that a block shares.
-_ARRAY = re.compile(
-    r"(?:static\s+)?__shared__\s+(?:(?:alignas|__align__)\(\d+\)\s+)?([\w:]+)((?:\s*\[[^\[\]]+\])+)"
-)
+_ARRAY = re.compile(r"(?:static\s+)?__shared__\s+(?:(?:alignas|__align__)\(\d+\)\s+)?([\w:]+)((?:\s*\[[^\[\]]+\])+)")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -76,7 +74,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 continue
             if opted() and re.fullmatch(r"\w+", site.kernel) and not tree.functions(site.kernel):
                 continue  # a kernel in a variable: which one was opted in is not seen by name
-            file, line = site.place(routine)
+            file, line = site.place(tree, routine)
             beside = _fixed(tree, routine, site)
             more = f" beside {beside} of its own" if beside else ""
             said = f"{site.name} is given {bytes_} bytes of dynamic shared memory{more}"
@@ -133,4 +131,4 @@ def _opted(tree: CheckedTree) -> str:
     return " ".join(argument for call in calls if _SETS.match(call.simple) for argument in call.arguments)
 
 
-RULE = Rule("smem-optin-missing", "error", _run)
+RULE = Rule("smem-optin-missing", "error", _run, spread="own")

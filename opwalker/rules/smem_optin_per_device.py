@@ -99,7 +99,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     continue
                 file, line, at = routine.file, call.line, statics.get(flag)
                 if call.macro is not None and not call.macro.known:
-                    file, line = call.macro.file, call.macro.line
+                    file, line = tree.place(call.macro)
                 yield Draft(
                     file,
                     line,
@@ -149,4 +149,4 @@ def _changed(around: Statement) -> set[str]:
     return names | {(call.receiver or "").strip() for held in around.walk() for call in held.calls}
 
 
-RULE = Rule("smem-optin-per-device", "warning", _run)
+RULE = Rule("smem-optin-per-device", "warning", _run, spread="down")

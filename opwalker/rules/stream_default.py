@@ -57,7 +57,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             said = _said(routine, site) or _given(tree, routine, site)
             if said is None:
                 continue
-            file, line = site.place(routine)
+            file, line = site.place(tree, routine)
             message, related = said
             yield Draft(file, line, f"the launch of {site.name} {message}", related, site.name)
 
@@ -126,4 +126,4 @@ def _unpacked(site: Site) -> bool:
     return any("..." in (part or "") for part in (site.grid, site.block, site.shared))
 
 
-RULE = Rule("stream-default", "warning", _run)
+RULE = Rule("stream-default", "warning", _run, spread="up")

@@ -75,7 +75,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             stream = _plain(site.stream or "")
             made = own(routine)
             if stream in made and not _joined(routine, site.line):
-                file, line = site.place(routine)
+                file, line = site.place(tree, routine)
                 said = f"{site.name} is launched on {stream}, which is never joined to the current stream"
                 yield Draft(file, line, said, (Related(routine.file, made[stream], f"{stream} is taken here"),), stream)
             elif stream not in made:
@@ -101,7 +101,7 @@ def _handed(
             yield Draft(one.caller.file, one.call.line, said, (made, launched), given)
             continue
         called = Related(one.caller.file, one.call.line, f"called by {one.caller.name}")
-        yield Draft(*site.place(routine), said, (made, called), given)
+        yield Draft(*site.place(tree, routine), said, (made, called), given)
         break
 
 
@@ -139,4 +139,4 @@ def _joined(routine: Routine, line: int) -> bool:
     return any(call.line >= line and _JOINS.match(call.simple) for one in routine.walk() for call in one.calls)
 
 
-RULE = Rule("stream-pool", "warning", _run)
+RULE = Rule("stream-pool", "warning", _run, spread="up")

@@ -149,4 +149,4 @@ def _rank_known(routine: Routine, tensor: str) -> bool:
     )
 
 
-RULE = Rule("stride-rank-assumption", "warning", _run)
+RULE = Rule("stride-rank-assumption", "warning", _run, spread="own")

@@ -73,7 +73,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             for argument in site.arguments:
                 copy = _copied(argument)
                 if copy is not None:
-                    file, line = site.place(routine)
+                    file, line = site.place(tree, routine)
                     said = f"{site.name} is given a pointer into `{copy}`, a copy that is gone when the kernel runs"
                     yield Draft(file, line, said, symbol=copy.split(".")[0].split("-")[0])
         for one in routine.walk():
@@ -93,7 +93,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     said = f"{declared.name} points into `{copy}`, a copy that is gone after this statement"
                     file, line = routine.file, declared.line
                     if one.macro is not None:
-                        file, line = one.macro.file, one.macro.line
+                        file, line = tree.place(one.macro)
                     yield Draft(file, line, said, symbol=declared.name)
 
 
@@ -129,4 +129,4 @@ def _copied(text: str) -> str | None:
     return found["name"] + found["way"]
 
 
-RULE = Rule("temp-data-ptr", "error", _run)
+RULE = Rule("temp-data-ptr", "error", _run, spread="own")

@@ -220,4 +220,4 @@ def _leaves(tree: CheckedTree, routine: Routine, known, depth: int) -> tuple[Rel
     return known[key]
 
 
-RULE = Rule("throw-across-c", "error", _run)
+RULE = Rule("throw-across-c", "error", _run, spread="down")

@@ -87,4 +87,4 @@ def _is_asked(routine: Routine, tensor: str) -> bool:
     return False
 
 
-RULE = Rule("untyped-pointer-cast", "warning", _run, default=False)
+RULE = Rule("untyped-pointer-cast", "warning", _run, default=False, spread="own")

@@ -194,4 +194,4 @@ def _tested(routine: Routine, name: str, local: dict) -> bool:
     return False
 
 
-RULE = Rule("vector-misaligned", "warning", _run, default=False)
+RULE = Rule("vector-misaligned", "warning", _run, default=False, spread="own")

@@ -233,4 +233,4 @@ def _ways_in(tree: CheckedTree, routine: Routine) -> Iterator[tuple[Routine, Seq
                     yield caller, launch.arguments, point
 
 
-RULE = Rule("vector-tail", "warning", _run)
+RULE = Rule("vector-tail", "warning", _run, spread="own")

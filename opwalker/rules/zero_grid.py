@@ -110,7 +110,7 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     break
                 said, way = found
                 told.add(said)
-                file, line = site.place(routine)
+                file, line = site.place(tree, routine)
                 made = extent_line(site, letter) if site.macro is None else None
                 yield Draft(
                     file,
@@ -222,4 +222,4 @@ def _passed(routine: Routine, site: CallSite, terms: set[str]) -> tuple[set[str]
     return out, known, point
 
 
-RULE = Rule("zero-grid", "warning", _run)
+RULE = Rule("zero-grid", "warning", _run, spread="up")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from opwalker.expand.files import Files
 from opwalker.expand.routines import RoutineReader
 from opwalker.expand.workbench import Workbench
 from opwalker.model.check import Settings
@@ -146,7 +147,7 @@ def of_places(
     for place in functions:
         for function in bench.index.functions_at(place.file, place.line):
             routine = reader.read(place.file, function, place.file)
-            defined.update(dict.fromkeys(_used(routine)))
+            defined.update(dict.fromkeys(_used(bench.files, routine)))
             for one in matcher.routine(routine):
                 out[PatternRef(one.id, place.file, one.line)] = None
     for file in dict.fromkeys(file for file, _ in defined):
@@ -161,9 +162,9 @@ def _own_patterns() -> tuple[Pattern, ...]:
     return tuple(pattern for pattern, _ in load_pages(None))
 
 
-def _used(routine: Routine) -> Iterator[tuple[str, int]]:
+def _used(files: Files, routine: Routine) -> Iterator[tuple[str, int]]:
     """Where the macros that wrote a function's calls and launches are defined."""
     for statement in routine.walk():
         for part in (statement, *statement.calls, *statement.launches):
             if part.macro is not None and not part.macro.known:
-                yield part.macro.file, part.macro.line
+                yield files.place(part.macro)

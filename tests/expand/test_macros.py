@@ -192,3 +192,12 @@ def test_a_span_inside_a_branch_is_read_whatever_the_branch() -> None:
     text = "#if F\n{ a }\n#endif\n"
     start, end = text.index("{"), text.index("}") + 1
     assert active_spans(FileView("a.cu", text), start, end, truth) == [(start, end)]
+
+
+@pytest.mark.parametrize("first", ["the macro", "the file"])
+def test_a_scope_is_named_whatever_is_asked_first(first: str) -> None:
+    text = "#ifndef SPACE\n#define SPACE kit\n#endif\nnamespace SPACE {\nvoid f() {}\n}\n"
+    bench = tree({"a.cu": text})
+    if first == "the macro":
+        assert choice(bench, "SPACE").event.body.strip() == "kit"
+    assert [one.qualified_name for one in bench.index.facts("a.cu").functions] == ["kit::f"]

@@ -127,8 +127,7 @@ def tree_of(session, settings: Settings, without: Collection[str] = frozenset())
     workbench = session.workbench
     # Before anything else is read: registrations are kept with the files that they were read from.
     ops = session.ops().ops
-    digests = {path: row[3] for path, row in session.known.items()}
-    kept = Kept(session.store.result, session.store.put_result, lambda path: digests.get(path, ""), session.about())
+    kept = Kept(session.store.result, session.store.put_result, session.said, session.about())
     routines = read_routines(workbench, kept, session.options.jobs or processors(), without)
     languages: dict[str, list[str]] = {}
     for path, row in session.known.items():

@@ -1,7 +1,7 @@
-"""The data members of a class, read from its text.
+"""The data members of a class, read from its text; and the names of their types.
 
 In: a file's text with comments blanked, and where the class stands in it. Out: ``(name, type, line)``. Methods, nested
-classes and static members are passed over.
+classes and static members are passed over. Of a type, its bare name, and what it is an alias of.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from opwalker.expand.resolve import strip_arguments
+from opwalker.link.index import Index
 from opwalker.model.cpp import ClassDef
 from opwalker.notation.regex import Regex
 
@@ -76,3 +78,26 @@ def _declared(text: str) -> Iterator[tuple[str, str]]:
         other = _OTHER.match(part)
         if other:
             yield other[2], base + other[1] + other[3]
+
+
+def bare_type(kind: str) -> str:
+    """A type's name without qualifiers, references, template arguments: ``const ns::T<int>&`` → ``ns::T``."""
+    plain = re.sub(r"\b(?:const|volatile|static|constexpr|struct|class|typename)\b|[&*]", " ", kind)
+    return strip_arguments("".join(plain.split()))
+
+
+def followed(name: str, index: Index) -> str:
+    """A type with aliases followed, as long as a name is an alias of one type alone."""
+    bare = bare_type(name)
+    seen = {bare}
+    while True:
+        found = index.entries(bare.rsplit("::", 1)[-1], ("alias",), lambda facts: facts.aliases)
+        targets = {alias.target for _, alias in found if alias.kind == "type"}
+        if len(targets) != 1:
+            return name
+        target = targets.pop()
+        if bare_type(target) in seen:
+            return name
+        name = name.replace(bare, target)
+        bare = bare_type(target)
+        seen.add(bare)

@@ -1,7 +1,8 @@
 """Every function of a tree as statements, read in parallel and kept by what each file's reading depends on.
 
 In: a workbench, and a store of earlier answers. Out: routines by file, with an outline of each file that says what its
-functions call before they are decoded. A file is read anew when it, or anything it includes, has changed.
+functions call before they are decoded. A file is read anew when it has changed, or what a macro stands for that was
+asked about on the way.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ import hashlib
 import multiprocessing
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.expand.routines import RoutineReader
 from opwalker.expand.workbench import Workbench
+from opwalker.model.cpp import Function
 from opwalker.model.statements import Routine
 from opwalker.notation.regex import Regex
+from opwalker.views.check.ledger import Asked, Ledger, changed_names, holds_any, ledger_of, packed, stays
 from opwalker.views.check.reachable import reachable
 from opwalker.views.ops import shown_condition
+
+T = TypeVar("T")
 
 #: What gives an instruction an order.
 _ORDERED = Regex(r"""\.["\s]*(?:acquire|release|acq_rel|relaxed|volatile)\b""")
@@ -39,18 +45,19 @@ FEW = 12
 
 
 class Kept(Struct, frozen=True):
-    """How answers are kept: ``find`` and ``put`` by key, ``digest`` of a file's content."""
+    """How answers are kept: ``find`` and ``put`` by key; ``said`` is a digest of what a file says."""
 
     find: Callable[[str], bytes | None]
     put: Callable[[str, bytes], None]
-    digest: Callable[[str], str]
+    said: Callable[[str], str]
     about: str
 
 
 class Outline(Struct, frozen=True):
     """What is known of a file's functions before they are decoded: the last parts of the names that they call and
     launch, the names in the types of their variables, the numbers of those that may access memory with an order, and
-    ``(name, line)`` of what the file declares volatile."""
+    ``(name, line)`` of what the file declares volatile. ``asked`` are the names that may stand for a macro, packed:
+    first those that all of the file hangs on, then all those in each function."""
 
     calls: frozenset[str]
     launches: frozenset[str]
@@ -58,6 +65,7 @@ class Outline(Struct, frozen=True):
     ordered: tuple[int, ...]
     volatile: tuple[tuple[str, int], ...]
     routines: msgspec.Raw
+    asked: tuple[bytes, ...]
 
 
 class Routines:
@@ -116,6 +124,12 @@ class Routines:
                 packed = (bytes(one) for one in self._packed(path))
                 yield from self._some(path, [at for at, one in enumerate(packed) if any(word in one for word in words)])
 
+    def mentioning(self, path: str, names: Collection[str]) -> Iterator[Routine]:
+        """The functions of a file that name any of some names, or use macros of these names; and perhaps others."""
+        asked = self._outlines[path].asked if path in self._outlines else ()
+        wanted = [packed((name,)) for name in sorted(names)]
+        yield from self._some(path, [at for at, one in enumerate(asked[1:]) if holds_any(one, wanted)])
+
     def _some(self, path: str, numbers: Sequence[int]) -> Iterator[Routine]:
         """Some functions of a file by their numbers."""
         if path in self._decoded:
@@ -130,76 +144,97 @@ class Routines:
 
 def read_routines(workbench: Workbench, kept: Kept, jobs: int, without: Collection[str] = frozenset()) -> Routines:
     """The routines of every file that the build reads, those of some files left out."""
-    index = workbench.index
+    blob = kept.find(f"ledger|{kept.about}")
+    old = _decoded(blob, Ledger) if blob is not None else None
+    new = ledger_of(workbench, kept.said, old)
+    changed = changed_names(old, new) if old is not None else set()
+    names = [packed((name,)) for name in sorted(changed)]
     out: dict[str, Outline] = {}
-    missing: list[tuple[str, str]] = []
-    for path in sorted(set(index.paths).difference(without)):
-        # Files that include each other have one state between them.
-        key = f"outlines|{kept.about}|{path}|{_state(workbench, path, kept.digest)}"
-        blob = kept.find(key)
-        found = _decoded(blob) if blob is not None else None
-        if found is None:
-            missing.append((path, key))
+    missing: list[str] = []
+    for path in sorted(set(workbench.index.paths).difference(without)):
+        key = stays(old, new, path)
+        blob = kept.find(key) if key is not None else None
+        found = _decoded(blob, Outline) if blob is not None else None
+        if found is None or (names and holds_any(b"".join(found.asked), names)):
+            missing.append(path)
         else:
             out[path] = found
-    for path, key, blob in _read(workbench, missing, jobs):
+            new.files[path] = replace(new.files[path], key=key)
+    for path, blob in _read(workbench, missing, jobs):
+        # Each state of a file's functions has a key of its own: a ledger of another state of the tree holds still.
+        key = f"outline:{path}|{kept.about}|{hashlib.blake2b(blob, digest_size=16).hexdigest()}"
         kept.put(key, blob)
         out[path] = msgspec.msgpack.decode(blob, type=Outline)
+        new.files[path] = replace(new.files[path], key=key)
+    if new != old:
+        kept.put(f"ledger|{kept.about}", msgspec.msgpack.encode(new))
     return Routines(out)
 
 
-def _state(workbench: Workbench, path: str, digest: Callable[[str], str]) -> str:
-    """A digest of a file and all that it includes."""
-    state = hashlib.blake2b(digest_size=12)
-    for one in sorted({path, *workbench.index.closure(path)}):
-        state.update(f"{one}:{digest(one)};".encode("utf-8", "surrogateescape"))
-    return state.hexdigest()
-
-
-def _decoded(blob: bytes) -> Outline | None:
+def _decoded(blob: bytes, kind: type[T]) -> T | None:
     try:
-        return msgspec.msgpack.decode(blob, type=Outline)
+        return msgspec.msgpack.decode(blob, type=kind)
     except msgspec.MsgspecError:
         return None
 
 
-def _read(workbench: Workbench, missing: Sequence[tuple[str, str]], jobs: int) -> list[tuple[str, str, bytes]]:
+def _read(workbench: Workbench, missing: Sequence[str], jobs: int) -> list[tuple[str, bytes]]:
     if jobs < 2 or len(missing) < FEW or "fork" not in multiprocessing.get_all_start_methods():
         reader = _Reader(workbench)
-        return [(path, key, reader.file(path)) for path, key in missing]
+        return [(path, reader.file(path)) for path in missing]
     # What comes from the store is loaded here: a child process must not share the parent's connection.
-    for path, _ in missing:
+    for path in missing:
         workbench.index.closure(path)
     global _shared
     _shared = _Reader(workbench)
     try:
         with multiprocessing.get_context("fork").Pool(jobs) as pool:
-            blobs = pool.map(_file, [path for path, _ in missing], chunksize=4)
+            return list(zip(missing, pool.map(_file, missing, chunksize=4), strict=True))
     finally:
         _shared = None
-    return [(path, key, blob) for (path, key), blob in zip(missing, blobs, strict=True)]
 
 
 class _Reader:
     def __init__(self, workbench: Workbench) -> None:
         self._index = workbench.index
+        self._files = workbench.files
         unit = workbench.unit()
         self._resolver = unit.resolver
         self._reader = RoutineReader(workbench.files, unit.macros, unit.device_macros)
+        self._asked = Asked(workbench)
 
     def file(self, path: str) -> bytes:
         """The routines of one file, packed."""
+        self._asked.begin()
+        names = self._asked.in_heads(path)
         facts = self._index.facts(path)
-        out = []
+        out, each = [], []
         for function in facts.functions if facts is not None else ():
             if not function.body_end or not self._resolver.is_read(path, function):
                 continue
+            names |= self._asked.names()
+            self._asked.begin()
             condition = shown_condition(facts.conditions[function.condition])
             out.append(self._reader.read(path, function, path, condition))
-        return msgspec.msgpack.encode(_outline(reachable(out, self._index.store.text), self._index.store.text(path)))
+            each.append(self._asked.names() | self._written(path, function))
+            self._asked.begin()
+        names |= self._asked.names()
+        asked = (names | self._asked.behind(path, names.union(*each)), *each)
+        routines = reachable(out, self._index.store.text)
+        text = self._index.store.text(path)
+        return msgspec.msgpack.encode(_outline(routines, text, tuple(packed(one) for one in asked)))
+
+    def _written(self, path: str, function: Function) -> set[str]:
+        """The names that a function is written with, whether they are read or not."""
+        blanked = self._files.view(path).blanked
+        text = blanked.code[blanked.line_starts[function.start_line - 1] : function.body_end]
+        # The head may be what a macro makes.
+        head = (function.qualified_name, function.return_type, function.template or "")
+        parts = (part for one in function.parameters for part in (one.type, one.name, one.default or ""))
+        return {word for told in (text, *head, *parts) for word in _WORD.findall(told)}
 
 
-def _outline(routines: Sequence[Routine], text: str) -> Outline:
+def _outline(routines: Sequence[Routine], text: str, asked: tuple[bytes, ...]) -> Outline:
     statements = [one for routine in routines for one in routine.walk()]
     return Outline(
         frozenset(call.simple for one in statements for call in one.calls),
@@ -208,6 +243,7 @@ def _outline(routines: Sequence[Routine], text: str) -> Outline:
         tuple(number for number, one in enumerate(routines) if _is_ordered(one)),
         tuple((found[1], text.count("\n", 0, found.start()) + 1) for found in _VOLATILE.finditer(text)),
         msgspec.Raw(msgspec.msgpack.encode(routines)),
+        asked,
     )
 
 

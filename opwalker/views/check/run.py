@@ -22,10 +22,17 @@ def run_rules(
     for number, rule in enumerate(rules):
         if progress:
             progress(number, len(rules), rule.id)
-        for draft in rule.run(tree):
+        for draft in _drafts(tree, rule):
             key = (draft.file, rule.id, draft.line, draft.symbol, draft.message)
             drafts.setdefault(key, (rule, draft))
     return tuple(_findings(tree, drafts.values(), told))
+
+
+def _drafts(tree: CheckedTree, rule: Rule) -> Iterable[Draft]:
+    """What a rule finds; of a change, what may be about it."""
+    found = list(rule.run(tree.within(rule.spread)))
+    # What stands in a macro is told once, with the steps of the first of all its uses.
+    return rule.run(tree.whole) if any(tree.is_shared(one) for one in found) else found
 
 
 def findings_of(tree: CheckedTree, rule: Rule, drafts: Iterable[Draft]) -> tuple[Finding, ...]:

@@ -14,15 +14,14 @@ from functools import cached_property, partial
 
 from opwalker.expand.resolve import Candidate, Context, strip_arguments
 from opwalker.expand.workbench import Workbench
-from opwalker.facts.cpp_heads import parse_parameters
-from opwalker.model.check import CallSite, PythonFunction, Settings
-from opwalker.model.cpp import ClassDef, Function, MacroEvent
-from opwalker.model.statements import CallText, LaunchText, Routine, Statement
+from opwalker.model.check import CallSite, Draft, PythonFunction, Settings, Spread
+from opwalker.model.cpp import ClassDef, CppFacts, Function, MacroEvent
+from opwalker.model.statements import CallText, LaunchText, MacroUse, Routine, Statement
 from opwalker.model.walk import Op, SourceInfo
 from opwalker.source.changes import Changes
 from opwalker.views.check.constants import constants_of
-from opwalker.views.check.focus import concerned, place_of, reached
-from opwalker.views.check.members import data_members
+from opwalker.views.check.focus import Focus, place_of, reached
+from opwalker.views.check.members import bare_type, data_members, followed
 from opwalker.views.check.routines import Routines
 from opwalker.views.check.shapes import OpShapes
 
@@ -51,7 +50,10 @@ class Tree:
         self.every_op = ops
         self.changed: frozenset[str] | None = None
         self._held = routines
-        self._concerned: tuple[Sequence[Routine], Sequence[Op]] | None = None
+        self.whole = self
+        self._focus: Focus | None = None
+        self._spread: Spread = "both"
+        self._within: dict[Spread, Tree] = {}
         self.text = text
         self.fakes = fakes
         self._shapes = shapes
@@ -79,12 +81,12 @@ class Tree:
     @property
     def routines(self) -> Sequence[Routine]:
         """The routines to look at."""
-        return self.every_routine if self._concerned is None else self._concerned[0]
+        return self.every_routine if self._focus is None else self._focus.of(self._spread)[0]
 
     @property
     def ops(self) -> Sequence[Op]:
         """The ops to look at."""
-        return self.every_op if self._concerned is None else self._concerned[1]
+        return self.every_op if self._focus is None else self._focus.of(self._spread)[1]
 
     @property
     def missing(self) -> str | None:
@@ -92,13 +94,26 @@ class Tree:
         return self._shapes.missing
 
     def narrowed(self, changes: Changes) -> Tree:
-        """The same tree, with the routines and ops alone that findings about a change can come from. Everything else
-        can still be asked for."""
+        """The same tree, with the routines and ops to look at that findings about a change can come from."""
         made = copy.copy(self)
-        made._concerned = concerned(self, changes)
+        made._focus, made.whole, made._within = Focus(self, changes), self, {}
         made.changed = frozenset(changes)
         made.shapes = partial(self._shapes.of, changes=changes)
         return made
+
+    def is_shared(self, one: Draft) -> bool:
+        """Whether a draft is about a change by its steps alone, and stands in a macro: others may stand there too."""
+        held = self._focus is not None and any(at.line <= one.line <= at.end_line for at in self.macros(one.file))
+        return held and self._focus.steps_alone(one)
+
+    def within(self, spread: Spread) -> Tree:
+        """The same tree, with what findings can come from that spread no farther."""
+        if self._focus is None:
+            return self
+        if spread not in self._within:
+            made = self._within[spread] = copy.copy(self)
+            made._spread = spread
+        return self._within[spread]
 
     def routine_at(self, file: str, line: int) -> Routine | None:
         """The routine whose name stands at a line."""
@@ -144,7 +159,7 @@ class Tree:
         return out
 
     @cached_property
-    def _entries(self) -> dict[Place, list[str]]:
+    def entries(self) -> dict[Place, list[str]]:
         """Host functions by place, with the ops that they stand for."""
         out: dict[Place, list[str]] = {}
         for op in self.every_op:
@@ -154,13 +169,13 @@ class Tree:
 
     def is_entry(self, routine: Routine) -> bool:
         """Whether something outside the source may call a routine."""
-        return (routine.file, routine.line) in self._entries or "extern_c" in routine.flags
+        return (routine.file, routine.line) in self.entries or "extern_c" in routine.flags
 
     @cached_property
     def _ways(self) -> dict[Place, dict[str, None]]:
         """The ops whose path enters each routine."""
         out: dict[Place, dict[str, None]] = {}
-        for place, names in self._entries.items():
+        for place, names in self.entries.items():
             pending, seen = [one for one in (self.routine_at(*place),) if one is not None], {place}
             while pending:
                 one = pending.pop()
@@ -182,9 +197,13 @@ class Tree:
 
     def ops_of(self, routine: Routine) -> Sequence[str]:
         """The ops whose path enters a routine, by name."""
-        if self._concerned is None:
+        if self._focus is None:
             return sorted(self._ways.get(place_of(routine), ()))
-        return sorted({name for place in reached([routine], self.leading) for name in self._entries.get(place, ())})
+        return sorted({name for place in reached([routine], self.leading) for name in self.entries.get(place, ())})
+
+    def place(self, macro: MacroUse) -> tuple[str, int]:
+        """The file and the line that a macro's text stands on."""
+        return self._workbench.files.place(macro)
 
     def targets(self, routine: Routine, call: CallText) -> Sequence[Routine]:
         """What a call can mean in this source."""
@@ -229,18 +248,18 @@ class Tree:
             return routine.scope[-1] if routine.classes and routine.scope else None
         for parameter in routine.parameters:
             if parameter.name == receiver:
-                return _bare(parameter.type)
+                return bare_type(parameter.type)
         for statement in routine.walk():
             for declared in statement.declares:
                 if declared.name != receiver:
                     continue
                 made = re.match(r"(?:new\s+|(?:reinterpret|static)_cast<)([\w:]+)", declared.value or "")
-                return _bare(made[1] if made and declared.type.startswith("auto") else declared.type)
+                return bare_type(made[1] if made and declared.type.startswith("auto") else declared.type)
         if routine.classes:
             for file, definition in self.classes(routine.scope[-1]):
                 for name, kind, _ in self.fields(file, definition):
                     if name == receiver:
-                        return _bare(kind)
+                        return bare_type(kind)
         return None
 
     def calling(self, name: re.Pattern[str]) -> Iterator[Routine]:
@@ -288,6 +307,19 @@ class Tree:
             for maker, statement in self._statements(file):
                 if any(made.search(declared.type) for declared in statement.declares):
                     yield maker
+
+    def mentioning(self, file: str, names: Collection[str]) -> Iterator[Routine]:
+        """The routines of a file that name any of some names, or use macros of these names; and perhaps others."""
+        return self._held.mentioning(file, names)
+
+    def facts(self, file: str) -> CppFacts | None:
+        """What a file of C++ says."""
+        return self._index.facts(file)
+
+    def lines(self, file: str) -> tuple[Callable[[int], int], str]:
+        """A file's code without comments, and what gives the line of a place in it."""
+        blanked = self._workbench.files.view(file).blanked
+        return blanked.line, blanked.code
 
     @property
     def compiled(self) -> Collection[str]:
@@ -356,35 +388,13 @@ class Tree:
 
     def type_of(self, name: str, routine: Routine | None) -> str:
         """A type with aliases followed."""
-        bare = _bare(name)
+        bare = bare_type(name)
         for statement in routine.walk() if routine is not None else ():
             for declared in statement.declares:
                 if declared.type == "using" and declared.name == bare and declared.value:
                     return name.replace(bare, declared.value)
-        seen = {bare}
-        while True:
-            found = self._index.entries(bare.rsplit("::", 1)[-1], ("alias",), lambda facts: facts.aliases)
-            targets = {alias.target for _, alias in found if alias.kind == "type"}
-            if len(targets) != 1:
-                return name
-            target = targets.pop()
-            if _bare(target) in seen:
-                return name
-            name = name.replace(bare, target)
-            bare = _bare(target)
-            seen.add(bare)
+        return followed(name, self._index)
 
 
 def _simple(routine: Routine) -> str:
     return routine.name.rsplit("::", 1)[-1]
-
-
-def parameters_of(text: str) -> tuple[tuple[str, str], ...]:
-    """``(type, name)`` of a parameter list's text."""
-    return tuple((kind, name) for kind, name, *_ in parse_parameters(text, 0, len(text)))
-
-
-def _bare(kind: str) -> str:
-    """A type's name without qualifiers, references, template arguments: ``const ns::T<int>&`` → ``ns::T``."""
-    plain = re.sub(r"\b(?:const|volatile|static|constexpr|struct|class|typename)\b|[&*]", " ", kind)
-    return strip_arguments("".join(plain.split()))
