@@ -69,12 +69,20 @@ def _last_list(text: str) -> int:
     return -1
 
 
+def _pointed(text: str) -> re.Match[str] | None:
+    """The ``(*)`` of a type itself, not of one of its arguments."""
+    for found in _POINTED.finditer(text):
+        if text.count("<", 0, found.start()) == text.count(">", 0, found.start()):
+            return found
+    return None
+
+
 @lru_cache(maxsize=16384)
 def shape(text: str) -> Shape:
     """A type's text as a shape."""
     text = " ".join(text.split())
     if text.endswith(")"):
-        pointed = _POINTED.search(text)
+        pointed = _pointed(text)
         close = match_bracket(text, pointed.end()) if pointed and text.startswith("(", pointed.end()) else -1
         if pointed and close == len(text):
             inner = text[pointed.end() + 1 : close - 1]
@@ -82,8 +90,8 @@ def shape(text: str) -> Shape:
             listed = tuple(kind for kind, *_ in parse_parameters(inner, 0, len(inner)))
             return Shape(result.text, False, (pointed.group(1),), listed)
     marks: list[str] = []
-    pointed = _POINTED.search(text)
-    if pointed and text[pointed.end() :].startswith("["):
+    pointed = _pointed(text)
+    if pointed and text[pointed.end() :].lstrip().startswith("["):
         marks.append(pointed.group(1))  # `T (&)[4]`
         text = text[: pointed.start()] + text[pointed.end() :]
     while True:

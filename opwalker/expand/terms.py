@@ -10,6 +10,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from opwalker.notation.regex import Regex
+
 
 class Unknown(Exception):
     """An expression that could not be worked out; ``str()`` says which and why."""
@@ -183,6 +185,8 @@ SIZES = {
 _SUFFIX = {
     "unsigned int": "u", "long": "l", "unsigned long": "ul", "long long": "ll", "unsigned long long": "ull", "int": "",
 }  # fmt: skip
+#: A reference or pointer to an array, as it is kept: ``float[4]&``.
+_TO_ARRAY = Regex(r"((?:\[\d*\])+)(&{1,2}|\*+)")
 INTEGERS = frozenset(_SUFFIX) | {"bool", "char", "signed char", "unsigned char", "short", "unsigned short"}
 
 
@@ -208,6 +212,8 @@ def builtin(text: str) -> str | None:
 def print_term(term: Term, parameter_type: str | None) -> str:
     """A template argument as a demangler prints it, for a parameter of a canonical type (None: of the term's own)."""
     if not isinstance(term, ConstTerm):
+        if isinstance(term, TypeTerm) and ("]&" in term.text or "]*" in term.text):
+            return _TO_ARRAY.sub(r" (\2)\1", term.text)
         return term.text
     kind = parameter_type if parameter_type and parameter_type != "auto" else term.type
     if isinstance(term.value, float):
