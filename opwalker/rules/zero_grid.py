@@ -29,6 +29,10 @@ void few(torch::Tensor& x, cudaStream_t stream) {
     twice_kernel<<<8, 32, 0, stream>>>(x.data_ptr<float>(), 1);
   }
 }
+bool ready(int device);
+void waited(torch::Tensor& x, cudaStream_t stream) {
+  while (!ready(0)) twice_kernel<<<x.size(0), 32, 0, stream>>>(x.data_ptr<float>(), 1);  // flagged
+}
 void made(torch::Tensor& x, cudaStream_t stream) {
   TORCH_CHECK(x.size(0) > 0, "empty");
   torch::Tensor y = torch::empty({x.size(0), x.size(1)}, x.options());
@@ -70,6 +74,13 @@ void tokens(torch::Tensor& x, cudaStream_t stream) {
 void inner(float* x, int64_t n, cudaStream_t stream) { twice_kernel<<<n, 32, 0, stream>>>(x, n); }
 void outer(torch::Tensor& x, cudaStream_t stream) {
   if (x.numel() > 0) inner(x.data_ptr<float>(), x.numel(), stream);
+}
+bool settled(const torch::Tensor& x);
+void step(torch::Tensor& x, cudaStream_t stream) {
+  twice_kernel<<<x.size(0), 32, 0, stream>>>(x.data_ptr<float>(), 1);
+}
+void settle(torch::Tensor& x, cudaStream_t stream) {
+  while (!settled(x)) step(x, stream);
 }
 ```
 
@@ -155,6 +166,8 @@ def _unchecked(
         return None
     if any(_raised(one, terms, known) or _is_told_apart(one, terms, known) for one in point.before):
         return None
+    if any(_goes_on(one, terms) for one in point.around):
+        return None
     sizes = {one for one in terms if _SIZED.search(one)}
     last = {axis for text, holds, _ in checks for axis in _last_axes(text, holds)}
     growing = {one for one in sizes if _grows(one, terms, known, last)}
@@ -206,6 +219,14 @@ def _is_told_apart(one: Statement, terms: set[str], known: Mapping[str, str]) ->
             if "-1" in extents and any(zero_with(part, known) & terms for part in extents):
                 return True
     return False
+
+
+def _goes_on(one: Statement, terms: set[str]) -> bool:
+    """Whether a statement is a loop that a function of what the terms are about keeps going: of nothing, it may say at
+    once that all is done."""
+    roots = {re.split(r"\.|->", term)[0] for term in terms}
+    given = (argument.strip("&* ") for call in one.calls if call.receiver is None for argument in call.arguments)
+    return one.kind == "while" and not roots.isdisjoint(given)
 
 
 def _passed(routine: Routine, site: CallSite, terms: set[str]) -> tuple[set[str], dict[str, str], Point | None]:
