@@ -166,6 +166,14 @@ def line_more(path: Path, number: int) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def first_line_more(path: Path, number: int) -> None:
+    """A statement at the beginning of the first function: what stands below it is a line further down."""
+    found = _BODY.search(path.read_text()) if path.suffix != ".py" else None
+    if found is not None:
+        text = path.read_text().replace(found[0], f"{found[0]}  const int edited_{number} = {number};\n", 1)
+        path.write_text(text, encoding="utf-8")
+
+
 def renamed(path: Path, number: int) -> None:
     """A function under another name, in this file alone."""
     text = path.read_text()
@@ -183,7 +191,7 @@ def parameter_more(path: Path, number: int) -> None:
 
 EDITS = (
     behind, in_front, code_behind, inside, tuned, another_meaning, copied, gone, apart, remarked, function_more,
-    overload_more, owner_more, guarded, class_more, line_more, renamed, parameter_more,
+    overload_more, owner_more, guarded, class_more, line_more, first_line_more, renamed, parameter_more,
 )  # fmt: skip
 
 
@@ -206,6 +214,17 @@ def test_after_any_edit_as_after_a_fresh_start(shallow, tmp_path_factory: pytest
         if (root / path).exists():
             edit(root / path, number)
         assert asked(root, kept) == asked(root, tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_after_each_edit_as_after_a_fresh_start(shallow, tmp_path: Path, edit) -> None:
+    """The file of the host function and of its kernels."""
+    shutil.copytree(KIT, tmp_path / "kit")
+    walked(tmp_path / "kit", tmp_path / "kept")
+    for number in range(3):
+        if (tmp_path / "kit" / "csrc/segment_sum.cu").exists():
+            edit(tmp_path / "kit" / "csrc/segment_sum.cu", number)
+        assert walked(tmp_path / "kit", tmp_path / "kept") == walked(tmp_path / "kit", tmp_path / f"fresh{number}")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ class _Moving:
     def _field(self, name: str, value: Any, move: Move | None) -> Any:
         if name in LINES:
             return _line(value, move)
-        return value if name in NUMBERS and not isinstance(value, str) else self.value(value, move)
+        return value if name in NUMBERS and _is_number(value) else self.value(value, move)
 
     def _said(self, found: re.Match[str], move: Move | None) -> str:
         before, line = found.groups()
@@ -82,6 +82,11 @@ class _Moving:
             raise _Unknown
         of = move if before == "(" else self._host if before[0] == "(" else self._moves.get(before)
         return f"{before}:{_line(int(line), of)}"
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number, or several: a field of the same name may hold records in another record."""
+    return all(map(_is_number, value)) if isinstance(value, tuple) else type(value) in (int, float)
 
 
 def _line(value: Any, move: Move | None) -> Any:

@@ -65,6 +65,43 @@ def test_every_number_is_a_line_or_known_to_be_none(kind: type) -> None:
             assert known or not holds_numbers(field.type), (record, field.name)
 
 
+@pytest.mark.parametrize("kind", [NativeSide, Op, Passed, HostSide, KernelSide])
+def test_every_line_moves_wherever_its_record_stands(kind: type) -> None:
+    """A field that is named as one of numbers is may hold records elsewhere: these are moved as any others."""
+    value = filled(msgspec.inspect.type_info(kind))
+    after = moved(value, {"a.cu": lambda line: line + 10})
+    before_text, after_text = msgspec.json.encode(value).decode(), msgspec.json.encode(after).decode()
+    assert before_text.count(":4") > 2
+    assert ":4" not in after_text and after_text.count(":14") == before_text.count(":4")
+
+
+def filled(info: msgspec.inspect.Type, depth: int = 0) -> object:
+    """A value of a type with one of everything in it, each line the fourth of one file."""
+    if isinstance(info, msgspec.inspect.StructType):
+        made = {}
+        for field in msgspec.inspect.type_info(info.cls).fields:
+            if field.name in LINES and holds_numbers(field.type):
+                made[field.name] = (4,) if not holds_one(field.type) else 4
+            else:
+                made[field.name] = "a.cu" if field.name == "file" else filled(field.type, depth + 1)
+        return info.cls(**made)
+    if isinstance(info, msgspec.inspect.UnionType):
+        return filled(next((one for one in info.types if isinstance(one, msgspec.inspect.StructType)), info.types[0]),
+                      depth)  # fmt: skip
+    if isinstance(info, msgspec.inspect.VarTupleType):
+        return (filled(info.item_type, depth + 1),) if depth < 12 else ()
+    if isinstance(info, msgspec.inspect.TupleType):
+        return tuple(filled(one, depth + 1) for one in info.item_types)
+    plain = {msgspec.inspect.StrType: "x", msgspec.inspect.IntType: 7, msgspec.inspect.BoolType: True}
+    return plain.get(type(info))
+
+
+def holds_one(info: msgspec.inspect.Type) -> bool:
+    """Whether a field holds one number, and not several."""
+    types = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
+    return any(isinstance(one, msgspec.inspect.IntType) for one in types)
+
+
 def move(line: int) -> int | None:
     return None if line == 7 else line + 10
 
