@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from types import TracebackType
 
 from msgspec import Struct
@@ -131,6 +132,17 @@ class Asked:
             said = errors.decode("utf-8", "replace").strip().splitlines()
             raise InputError(f"git refuses: {said[0].removeprefix('fatal: ') if said else 'no reason given'}")
         return out.decode("utf-8", "surrogateescape")
+
+
+def lines_of_python(text: str, ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ranges of lines as git counts them, as Python does: to it, a carriage return alone ends a line as well."""
+    pieces = text.split("\n")
+    held = [one.removesuffix("\r").count("\r") for one in pieces[:-1]] + [pieces[-1].count("\r")]
+    if not any(held):
+        return tuple(ranges)
+    above = [0, *accumulate(held)]
+    last = len(pieces)
+    return tuple((a + above[min(a, last) - 1], b + above[min(b, last)]) for a, b in ranges)
 
 
 def _in_checkout(folder: str) -> bool:

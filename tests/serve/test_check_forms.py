@@ -291,6 +291,32 @@ def test_wrong_settings_are_said(ask, source: Path, settings: str, said: str) ->
     assert said in out and out.count("\n") == 1
 
 
+def test_lines_of_python_are_counted_as_it_counts_them(ask, source: Path) -> None:
+    if shutil.which("git") is None:
+        raise NotRun("git is not installed")
+
+    def git(*words: str) -> None:
+        who = {f"GIT_{role}_{what}": "a@b.invalid" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        subprocess.run(["git", "-C", str(source), *words], env=os.environ | who, check=True, capture_output=True)
+
+    (source / "csrc" / "bind.cpp").write_text(
+        'TORCH_LIBRARY(kit, m) { m.def("f(Tensor x, int n) -> Tensor"); m.impl("f", torch::kCUDA, &f); }\n'
+    )
+    fake = 'import torch\n# a\rb = 1\n@torch.library.register_fake("kit::f")\ndef f_fake(x):\n    return x\n'
+    path = source / "fake.py"
+    path.write_bytes(fake.encode())
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    path.write_bytes(fake.replace("(x)", "( x)").encode())
+    words = ("--json", "--select", "fake-signature-mismatch")
+    found = json.loads(ask("--changed-since", "HEAD", *words)[1])["findings"]
+    assert [(one["file"], one["line"]) for one in found] == [("fake.py", 5)]
+    assert found == json.loads(ask(*words)[1])["findings"]
+    path.write_bytes(fake.replace("b = 1", "b = 2").encode())
+    assert json.loads(ask("--changed-since", "HEAD", *words)[1])["findings"] == []
+
+
 def test_only_what_changed_is_told(ask, source: Path) -> None:
     if shutil.which("git") is None:
         raise NotRun("git is not installed")

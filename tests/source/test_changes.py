@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from opwalker.errors import InputError
-from opwalker.source.changes import Asked, Changed
+from opwalker.source.changes import Asked, Changed, lines_of_python
 from tests.not_run import NotRun
 
 WHOLE = ((1, 1 << 31),)
@@ -213,3 +213,20 @@ def test_git_is_stopped_where_nobody_asks_any_more(repository: Path) -> None:
     with pytest.raises(KeyError), Asked(str(repository), "HEAD") as asked:
         raise KeyError
     assert all(one.poll() is not None for one in asked._running)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "wanted"),
+    [
+        ("a\nb\nc\n", (2, 3), (2, 3)),
+        ("a\r\nb\r\nc\r\n", (2, 3), (2, 3)),
+        ("a\rb\nc\nd\n", (1, 1), (1, 2)),
+        ("a\rb\nc\nd\n", (2, 3), (3, 4)),
+        ("a\nb\rc\r\nd\n", (2, 2), (2, 3)),
+        ("a\nb\rc\r\nd\n", (3, 3), (4, 4)),
+        ("a\rb\rc", (1, 1), (1, 3)),
+        ("a\rb\n", (1, 1 << 31), (1, (1 << 31) + 1)),
+    ],
+)
+def test_lines_as_python_counts_them(text: str, lines: tuple[int, int], wanted: tuple[int, int]) -> None:
+    assert lines_of_python(text, [lines]) == (wanted,)

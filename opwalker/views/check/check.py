@@ -17,7 +17,7 @@ from opwalker import resources
 from opwalker.errors import InputError, UsageError
 from opwalker.facts.workers import processors
 from opwalker.model.check import CheckOptions, CheckResult, Finding, Rule, Settings
-from opwalker.source.changes import Asked, Changed
+from opwalker.source.changes import Asked, Changed, lines_of_python
 from opwalker.views.check.baseline import read_baseline, without, write_baseline
 from opwalker.views.check.excuses import UNUSED, judge
 from opwalker.views.check.fakes import Fakes
@@ -42,7 +42,13 @@ def check_source(session, rules: Sequence[tuple[Rule, str]], chosen: CheckOption
         # What both ways of asking begin with, while git looks.
         session.ops()
         changed = asked.answer()
-    return _checked(session, rules, chosen, changed)
+    python = [path for path in changed.lines if session.known.get(path, _UNKNOWN)[2] == "python"]
+    counted = {path: lines_of_python(session.text_in_key(path), changed.lines[path]) for path in python}
+    return _checked(session, rules, chosen, replace(changed, lines=changed.lines | counted))
+
+
+#: The row of a file that was not read.
+_UNKNOWN = (0, 0, "", "")
 
 
 def _checked(
