@@ -105,6 +105,9 @@ void paged_attention_v2(Tensor& out,                // [num_seqs, num_heads, hea
   STD_TORCH_CHECK(num_seqs <= 65535, "paged_attention_v2: more sequences than a grid has rows");
   STD_TORCH_CHECK(out.is_contiguous() && exp_sums.is_contiguous() && max_logits.is_contiguous() && tmp_out.is_contiguous(),
                   "paged_attention_v2: results must be contiguous");
+  STD_TORCH_CHECK(exp_sums.scalar_type() == ScalarType::Float && max_logits.scalar_type() == ScalarType::Float &&
+                      tmp_out.scalar_type() == query.scalar_type(),
+                  "paged_attention_v2: sums and maxima must be float32, partial results of the query's type");
   STD_TORCH_CHECK(tmp_out.size(2) == max_num_partitions && exp_sums.size(2) == max_num_partitions &&
                       max_logits.size(2) == max_num_partitions,
                   "paged_attention_v2: there must be room for max_seq_len / ", kPartition, " partitions, rounded up");

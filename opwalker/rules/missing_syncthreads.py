@@ -80,11 +80,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
-from opwalker.model.statements import Routine, Statement
+from opwalker.model.statements import DeclareText, Routine, Statement
 
 #: A condition that holds for one thread of a block.
 _ONE_THREAD = re.compile(r"\s*\(?\s*(?:threadIdx\s*\.\s*x|tid|thread_id|threadId|tidx)\s*==\s*0\s*\)?\s*\Z")
-_WAITS = re.compile(r"(?i)sync|barrier|bar_|wait|arrive|Reduce|Scan|Sort|commit|fence|elect")
+_WAITS = re.compile(r"(?i)sync|barrier|bar_|\bbar\b|wait|arrive|Reduce|Scan|Sort|commit|fence|elect")
+#: A pointer to all of the memory of a launch.
+_WHOLE = re.compile(r"cast<[^<>]*\*\s*>\s*\(\s*&?\s*\w+(?:\[0\])?\s*\)\s*\Z")
 _LOOPS = ("for", "while", "do", "range for", "switch", "try")
 
 
@@ -98,10 +100,21 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             for d in one.declares
             if "__shared__" in d.type and ("extern" not in d.type or not _is_carved(routine, d.name))
         }
+        shared |= _aliases(routine)
         for name, declared in shared.items():
             if re.search(r"TempStorage|barrier|Barrier|mbar|pipeline", declared.type):
                 continue
             found = _race(routine.statements, name, None)
+            again = None if isinstance(found, tuple) else _again(routine.statements, name)
+            if again is not None:
+                read, write = again
+                yield Draft(
+                    routine.file,
+                    write.line,
+                    f"{name} is written here as another thread may still read it, with no barrier since the last round",
+                    (Related(routine.file, read.line, f"read here: `{read.text[:60]}`"),),
+                    name,
+                )
             if found is not None and isinstance(found, tuple):
                 write, read = found
                 yield Draft(
@@ -111,6 +124,37 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                     (Related(routine.file, write.line, f"written here: `{write.text[:60]}`"),),
                     name,
                 )
+
+
+def _aliases(routine: Routine) -> dict[str, DeclareText]:
+    """The pointer by which alone a kernel uses the memory of its launch: ``T* tile = reinterpret_cast<T*>(raw)``."""
+    out: dict[str, DeclareText] = {}
+    for raw in (d for one in routine.walk() for d in one.declares if "__shared__" in d.type and "extern" in d.type):
+        word = re.compile(rf"\b{re.escape(raw.name)}\b")
+        users = [one for one in routine.walk() if word.search(one.text) and all(d is not raw for d in one.declares)]
+        made = [d for one in users for d in one.declares if _WHOLE.search(d.value or "")]
+        if len(users) == 1 and len(made) == 1:
+            out[made[0].name] = made[0]
+    return out
+
+
+def _again(statements: Sequence[Statement], name: str) -> tuple[Statement, Statement] | None:
+    """The read at the end of a round of a loop, and the write at the start of the next, that no barrier parts; the two
+    have one in between, so that the threads are not all of one warp."""
+    for one in (part for first in statements for part in first.walk()):
+        if one.kind not in ("for", "while") or not any(_waits(part) for held in one.body for part in held.walk()):
+            continue
+        body = [part for held in one.body for part in (held.body if held.kind == "block" else (held,))]
+        marks = [number for number, part in enumerate(body) if any(_waits(inner) for inner in part.walk())]
+        asked = [part.text for held in body for part in held.walk() if part.kind == "if"]
+        if not marks or any(map(_ONE_THREAD.search, asked)):
+            continue
+        first = [part for held in body[: marks[0]] for part in held.walk() if _writes(part, name)]
+        last = [part for held in body[marks[-1] + 1 :] for part in held.walk() if _reads(part, name)]
+        for read in last:
+            if first and not _writes(read, name) and any(_other(text, name, first[0]) for text in _reads(read, name)):
+                return read, first[0]
+    return None
 
 
 def _is_carved(routine: Routine, name: str) -> bool:

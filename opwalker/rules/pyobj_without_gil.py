@@ -165,4 +165,4 @@ def _block(routine: Routine, statements: Sequence[Statement], names: set[str], s
         yield from _block(routine, one.orelse, names, since)
 
 
-RULE = Rule("pyobj-without-gil", "error", _run, spread="own")
+RULE = Rule("pyobj-without-gil", "error", _run, spread="down")

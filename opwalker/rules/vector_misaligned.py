@@ -68,19 +68,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opwalker.model.check import CheckedTree, Draft, Rule
-from opwalker.model.statements import Routine
+from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.model.statements import Routine, Statement
 
 _WIDE = re.compile(
     r"(?:u?(?:int|float|long|short|half|char)(?:[248]|64x[24])|double[24]|u?longlong[24]|uint4|int4|__half2|half2|__nv_bfloat162|nv_bfloat162)\Z"
 )
 _CAST = re.compile(
-    r"reinterpret_cast<\s*(?:const\s+|volatile\s+)*([\w:]+)(?:<[^<>]*>)?\s*(?:const\s*)?\*\s*>\s*\(\s*&?\s*([A-Za-z_]\w*)\s*(\[|\+|\))"
+    r"reinterpret_cast<\s*(?:const\s+|volatile\s+)*([\w:]+)(?:<[^<>]*>)?\s*(?:const\s*)?\*\s*>\s*\(\s*&?\s*\(*\s*([A-Za-z_]\w*)\s*(\[|\+|\))"
 )
 #: The same as C writes it: ``*(int4*)(out + i)``, ``((const float4*)row)[i]``.
 _PLAIN = re.compile(
     r"\(\s*(?:const\s+|volatile\s+)*([\w:]+)\s*(?:const\s*)?\*\s*\)\s*\(*\s*&?\s*([A-Za-z_]\w*)\s*(\[|\+|\))?"
 )
+
+#: What a macro writes one side of alone: ``FLOAT4(out[i]) = v``.
+_SET = re.compile(r"\w+\s*\([^;]*?\)\s*=(?!=)")
 
 
 def _run(tree: CheckedTree) -> Iterator[Draft]:
@@ -92,8 +95,16 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
         parameters = {one.name for one in routine.parameters if "*" in one.type}
         told: set[tuple[int, str]] = set()
         for one in routine.walk():
-            if one.macro is not None:
+            if one.macro is not None and not _SET.match(one.written):
                 continue
+            for name, kind, source in _vectors(one, local):
+                wide = _WIDE.match(kind) or kind in wide_types
+                line = _used(routine, name, one) if wide and _may_stray(source, parameters, local) else None
+                if line is not None and (line, source) not in told and not _tested(routine, source, local):
+                    told.add((line, source))
+                    said = f"{source} is accessed as {kind} through {name}, and nothing shows that it is aligned"
+                    at = Related(routine.file, one.line, f"{name} is made here")
+                    yield Draft(routine.file, line, said, (at,), source)
             for text, line in _texts(one):
                 for found in (*_CAST.finditer(text), *_PLAIN.finditer(text)):
                     kind, name = found[1].rsplit("::", 1)[-1], found[2]
@@ -121,6 +132,27 @@ def _texts(one) -> Iterator[tuple[str, int]]:
             yield declared.value, declared.line
 
 
+def _vectors(one: Statement, local: dict) -> Iterator[tuple[str, str, str]]:
+    """The pointers to vectors that a statement makes of other pointers: ``(name, type, made of)``."""
+    for made in one.declares:
+        value = (made.value or "").strip().removeprefix("=").strip()
+        if made.name and ("*" in made.type or "auto" in made.type) and "&" not in made.type:
+            for found in (*_CAST.finditer(value), *_PLAIN.finditer(value)):
+                if found.start() == 0 and found[2] != made.name:
+                    yield made.name, found[1].rsplit("::", 1)[-1], found[2]
+                    break
+
+
+def _used(routine: Routine, name: str, made: Statement) -> int | None:
+    """The first line on which a pointer is read or written through."""
+    access = re.compile(rf"(?<![\w.>]){re.escape(name)}\s*\[|(?<![\w)\]]\s)(?<![\w)\]])\*\s*{re.escape(name)}\b")
+    for one in routine.walk():
+        if one is not made and one.line >= made.line and one.kind in ("expression", "declaration", "return"):
+            if access.search(one.text):
+                return one.line
+    return None
+
+
 def _wide_types(tree: CheckedTree) -> frozenset[str]:
     """Structures of the source that are aligned to 8 bytes or more."""
     out: set[str] = set()
@@ -146,7 +178,7 @@ def _dereferenced(text: str, found: re.Match[str]) -> bool:
     """Whether what is cast is read or written there: ``*cast(…)``, ``cast(…)[i]``."""
     before = text[: found.start()].rstrip()
     depth, at = 0, found.start()
-    for at in range(text.find("(", found.end() - len(found[3]) - len(found[2]) - 4), len(text)):
+    for at in range(text.find("(", text.find(">", text.find("*", found.start()))), len(text)):
         depth += (text[at] == "(") - (text[at] == ")")
         if depth == 0:
             break

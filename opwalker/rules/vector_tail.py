@@ -132,8 +132,10 @@ def _bounded(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Dr
     step = re.fullmatch(rf"{name}\s*\+?=\s*(.+)", made, re.DOTALL)
     if step is None:
         return
-    count = _multiple(step[1])
-    if count < 2 or _divides(routine, limit, one.line) or is_fixed(routine, limit) or not _comes_in(routine, limit):
+    count = _multiple(step[1]) if _multiple(step[1]) > 1 else _by_name(routine, step[1])
+    if count in (0, 1) or _divides(routine, limit, one.line):
+        return
+    if is_fixed(routine, limit) or not _comes_in(routine, limit):
         return
     asks = re.compile(rf"<=?\s*{re.escape(limit)}\b[^?;]*\?")
     for held in one.body:
@@ -144,7 +146,7 @@ def _bounded(tree: CheckedTree, routine: Routine, one: Statement) -> Iterator[Dr
                 return  # the body looks at the bound itself
     for held in one.body:
         for part in held.walk():
-            if _takes(part.text, name, count):
+            if _takes(part.text, name, count) or _takes_each(one, part.text, name, str(count)):
                 if _divides_above(tree, routine, limit):
                     return
                 yield Draft(
@@ -185,8 +187,28 @@ def _multiple(step: str) -> int:
     return int(found[1]) if found else 1
 
 
-def _takes(text: str, name: str, count: int) -> bool:
+def _by_name(routine: Routine, step: str) -> str | int:
+    """The constant of the build that a step is a multiple of: ``blockDim.x * WIDTH``; 1 for none."""
+    found = re.search(r"\*\s*([A-Za-z_]\w*)\s*\Z", step) or re.fullmatch(r"\s*([A-Z][A-Z0-9_]+)\s*", step)
+    return found[1] if found and re.search(rf"\b{found[1]}\b", routine.template or "") else 1
+
+
+def _takes_each(loop: Statement, text: str, name: str, count: str) -> bool:
+    """Whether an expression stands in a loop over all the elements of a step: ``for (j = 0; j < 4; ++j) y[i + j]``."""
+    for part in loop.walk():
+        bound = re.fullmatch(r"(\w+)\s*<\s*(\w+)", part.text.strip()) if part.kind == "for" else None
+        if bound and bound[2] == count and any(held.text == text for inner in part.body for held in inner.walk()):
+            index = rf"(?:{name}\s*\+\s*{bound[1]}|{bound[1]}\s*\+\s*{name})"
+            if re.search(rf"\[\s*{index}\s*\]", text):
+                return True
+    return False
+
+
+def _takes(text: str, name: str, count: int | str) -> bool:
     """Whether an expression accesses elements beyond the one that the index names."""
+    if isinstance(count, str):
+        cast = r"(?:reinterpret_cast<[^>]*\*\s*>|\(\s*(?:const\s+)?\w+\s*\*\s*\))"
+        return bool(re.search(rf"\*\s*{cast}\s*\(*\s*&?\s*\w+\s*(?:\+\s*{name}\b|\[\s*{name}\s*\])", text))
     if re.search(rf"\[\s*{name}\s*\+\s*(\d+)\s*\]", text):
         return any(0 < int(one) < count for one in re.findall(rf"\[\s*{name}\s*\+\s*(\d+)\s*\]", text))
     cast = r"(?:reinterpret_cast<[^>]*\*\s*>|\(\s*(?:const\s+)?\w+\s*\*\s*\))"
