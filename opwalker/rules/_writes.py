@@ -24,6 +24,7 @@ _FILLS = re.compile(r"(?:cuda|hip)Mem(?:cpy|set)\w*|(?:std::)?mem(?:cpy|set)|(?:
 _COPY = re.compile(
     r"\.clone\(\s*(?:[\w:]+\s*)?\)\Z|\A(?:at|torch)::(?:empty|zeros|ones|full)(?:_like)?\(|\A[^()=?]+\s[-+*/]\s[^()=?]+\Z"
 )
+_CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast"))
 _CONST = re.compile(r"\bconst\b")
 _WORD = re.compile(r"\w+")
 #: What leads a value, where it is no element; an element's address; what is read of something, and what is its data:
@@ -86,12 +87,17 @@ class Writes:
                 if verdict.write:
                     return verdict
                 sure = sure and verdict.sure
+            kept = any(self._is_read_only(routine, one.target) for one in statement.assigns)
             for call in statement.calls:
+                if kept and call.simple in _CASTS:
+                    continue  # a pointer to what is const is made of it
                 verdict = self._call(routine, call, held, depth)
                 if verdict.write:
                     return verdict
                 sure = sure and verdict.sure
-            if self._stored_away(statement, held):
+            if self._stored_away(routine, statement, held):
+                sure = False
+            if statement.kind == "return" and _mentions(statement.text, held):
                 sure = False
             if statement.kind == "asm" and any(_names(statement.text, one) for one in held):
                 sure = False
@@ -113,18 +119,33 @@ class Writes:
                 if _mentions(call.arguments[0], names):
                     yield Write(routine.file, call.line, f"`{call.name}` writes to it")
 
-    @staticmethod
-    def _stored_away(statement: Statement, names: set[str]) -> bool:
+    def _stored_away(self, routine: Routine, statement: Statement, names: set[str]) -> bool:
         """Whether a pointer into the data is kept where it is not followed: in a member, or an object made of it."""
         for one in statement.assigns:
-            if any(_names(one.value, name) for name in names) and "*" not in one.value:
+            if any(_names(one.value, name) for name in names) and "*" not in _without_casts(one.value):
                 if re.search(r"\.|->|\[", one.target) and not re.search(r"\b(?:size|stride|numel|dim)\b", one.value):
-                    return True
+                    if not self._is_read_only(routine, one.target):
+                        return True
         for declared in statement.declares:
             value = declared.value or ""
             if value[:1] in "({" and any(_names(value, name) for name in names):
                 return True
         return any(call.made for call in statement.calls)
+
+    def _is_read_only(self, routine: Routine, target: str) -> bool:
+        """Whether a target is a member that points to what is const."""
+        found = re.fullmatch(r"(\w+)(?:\.|->)(\w+)", target.strip())
+        kinds = [one.type for one in routine.parameters if found and one.name == found[1]]
+        kinds += [d.type for one in routine.walk() for d in one.declares if found and d.name == found[1]]
+        if found is None or not kinds:
+            return False
+        plain = re.sub(r"\b(?:const|struct)\b|[&*]|<.*", "", kinds[0]).strip()
+        held = self._tree.classes(plain)
+        if len(held) != 1:
+            return False
+        members = {name: kind for name, kind, _ in self._tree.fields(*held[0])}
+        kind = members.get(found[2], "")
+        return kind.count("*") == 1 and bool(_CONST.search(kind.split("*")[0]))
 
     def _launch(self, routine: Routine, launch: LaunchText, names: set[str], depth: int) -> Verdict:
         kernels = self._tree.kernels(routine, launch)
@@ -229,12 +250,16 @@ def _declared_anew(routine: Routine, names: dict[str, int]) -> dict[str, list[in
     return out
 
 
+def _without_casts(value: str) -> str:
+    plain = re.sub(r"(?:reinterpret|static|const)_cast<(?:[^<>]|<[^<>]*>)*>", "", value)
+    return re.sub(r"\(\s*(?:const\s+)?[\w:]+(?:<[^<>]*>)?\s*\*+\s*\)", "", plain)
+
+
 def _is_made_of(value: str, name: str) -> bool:
     """Whether a value is (a pointer into) the data of ``name``: the name leads it, and nothing reads an element."""
     if name not in value:
         return False
-    plain = re.sub(r"(?:reinterpret|static|const)_cast<(?:[^<>]|<[^<>]*>)*>", "", value)
-    plain = re.sub(r"\(\s*(?:const\s+)?[\w:]+(?:<[^<>]*>)?\s*\*+\s*\)", "", plain).strip("=({ ")
+    plain = _without_casts(value).strip("=({ ")
     leads = _LEADS.match(plain)
     if leads is not None and leads[1] == name and name not in (found[1] for found in _READS.finditer(plain)):
         return True

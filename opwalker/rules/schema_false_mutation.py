@@ -74,6 +74,7 @@ import re
 from collections.abc import Iterator
 
 from opwalker.model.check import CheckedTree, Draft, Related, Rule
+from opwalker.rules._python_writes import only_reads
 from opwalker.rules._schemas import bound_pairs
 from opwalker.rules._writes import Writes
 
@@ -96,11 +97,18 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
                 idle = verdict.write is None and verdict.sure
                 at = Related(routine.file, routine.line, f"{routine.name} does not write {parameter.name}")
                 found.setdefault(argument.name, []).append((idle, at))
+        for impl in op.impls if op.kind == "python" else ():
+            for argument in op.arguments if impl.host is not None and impl.host.file.endswith(".py") else ():
+                if argument.mutated and argument.type.startswith("Tensor"):
+                    idle = only_reads(tree.text(impl.host.file), impl.host.line, argument.name)
+                    at = Related(impl.host.file, impl.host.line, f"{impl.function} does not write {argument.name}")
+                    found.setdefault(argument.name, []).append((idle, at))
         for at in op.defs:
             text = "".join(tree.text(at.file).splitlines(keepends=True)[at.line - 1 : at.line + _LINES])
             if op.kind == "python" and _UNKNOWN.search(_call(text)):
                 said = f'{op.name} marks every tensor as written: mutates_args is "unknown"'
                 yield Draft(at.file, at.line, said, (), op.name.rsplit("::", 1)[-1], op=op.name)
+                found.clear()  # each of them is said with it
         for name, verdicts in found.items():
             if all(idle for idle, _ in verdicts):
                 message = f"{op.name} marks {name} as written, and nothing writes it"
