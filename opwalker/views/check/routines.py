@@ -41,7 +41,7 @@ _VOLATILE = Regex(
     r"\s*(?:\[[^\]]*\])*\s*(?:\[[^\]]*\])*;"
 )
 #: Below this many files to read, worker processes cost more than they save.
-FEW = 12
+FEW = 8
 
 
 class Kept(Struct, frozen=True):
