@@ -27,7 +27,7 @@ from opwalker.model.cpp import Function
 from opwalker.model.reach import KernelRef, Origin
 
 #: Bodies kept in memory: enough for the deepest walk, and a bound for one over all ops of a tree.
-MAX_BODIES = 400
+MAX_BODIES = 1500
 
 
 class Body:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from opwalker.link.by_name import ByName
 from opwalker.link.traced import Declared, Names, NotedFacts, Reads
 from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Parameter, Variable
 
@@ -65,6 +66,7 @@ class Index:
         self._includers: dict[str, list[str]] | None = None
         self._functions: dict[str, tuple[tuple[str, Function], ...]] = {}
         self._entries: dict[tuple[str, ...], list[tuple[str, object]]] = {}
+        self._named = ByName()
         self._entries_by_path: dict[tuple[str, ...], tuple[list, dict[str, list[tuple[str, object]]]]] = {}
         self._kind_names: dict[str, set[str]] = {}
         self._names: dict[str, Names] = {}
@@ -283,7 +285,7 @@ class Index:
             for path in sorted({*paths, *self._made.get(name, ())}):
                 facts = self._read(path)
                 if facts:
-                    found += [(path, f) for f in facts.functions if f.name == name]
+                    found += [(path, f) for f in self._named.of(facts.functions, name)]
             self._functions[name] = tuple(found)
         return self._functions[name]
 
@@ -298,7 +300,7 @@ class Index:
             for path in self.paths_of(name, kinds):
                 facts = self._read(path)
                 if facts:
-                    out += [(path, entry) for entry in read(facts) if entry.name == name]
+                    out += [(path, entry) for entry in self._named.of(read(facts), name)]
             self._entries[key] = out
         return out
 

@@ -48,6 +48,8 @@ class LaunchFinder:
 
     def by_ops(self, ops: Sequence[Op]) -> list[tuple[Op, Launched]]:
         """What the implementations of each op launch that the build has; ops without any are left out."""
+        # What a name means may depend on them: entered now, what the ops lead to is not read once more for the rest.
+        self._workbench.add_instantiations()
         bound = {b.name for b in self._workbench.bindings().bindings if b.role == "impl"}
         chosen = [op for op in ops if op.name in bound]
         found = self._shared([op.name for op in chosen], lambda number: self._by_op(chosen[number]), Launched)
