@@ -37,6 +37,7 @@ _SPECIFIER = Regex(
 )
 
 
+_MADE_UNSIGNED = Regex(r"(?<=[({])unsigned(?=\()")
 #: Operators whose operand is never run.
 _UNEVALUATED = frozenset(("sizeof", "decltype", "noexcept", "alignof", "typeid", "declval"))
 
@@ -59,7 +60,14 @@ def mask(text: str) -> str:
 def parse_body(text: str) -> tuple[str, Any]:
     """What the parser is given for a body's text, braces included, and the root of the tree that it makes of it."""
     source = HEAD + mask(text) + "}"
-    return source, _tools()[0].parse(source.encode("ascii")).root_node
+    root = _tools()[0].parse(source.encode("ascii")).root_node
+    if root.has_error and _MADE_UNSIGNED.search(source):
+        # ``dim3 grid(unsigned(n / 4))`` is no cast for the grammar; by another name of that type, as long, it is.
+        other = _MADE_UNSIGNED.sub("uint32_t", source)
+        again = _tools()[0].parse(other.encode("ascii")).root_node
+        if not again.has_error:
+            return other, again
+    return source, root
 
 
 def read_body(text: str) -> BodyFacts:

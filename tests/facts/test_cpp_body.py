@@ -114,6 +114,8 @@ LOCALS = [
     ("int a = 3, *b = &a;", [("a", "int", "3"), ("b", "int*", "&a")]),
     ("dim3 grid(x, y);", [("grid", "dim3", "(x, y)")]),
     ("dim3 grid{1, 2};", [("grid", "dim3", "{1, 2}")]),
+    ("dim3 grid{unsigned(n / 4), 1};", [("grid", "dim3", "{unsigned(n / 4), 1}")]),
+    ("dim3 grid(unsigned(n / 4), 2);", [("grid", "dim3", "(unsigned(n / 4), 2)")]),
     ("dim3 grid = dim3(1);", [("grid", "dim3", "dim3(1)")]),
     ("const auto& r = x;", [("r", "const auto&", "x")]),
     ("auto&& r = x;", [("r", "auto&&", "x")]),
