@@ -171,6 +171,7 @@ def _of(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
         for call in one.calls:
             if call.simple in ("store", "fetch_add", "exchange") and call.receiver in refs:
                 field, scope, peer, at, place = refs[call.receiver]
+                peer = peer or is_peer(routine, place)
                 yield Access("store", "atomic", field, _order(call), scope, peer, routine, call.line, at, place)
 
 
@@ -213,6 +214,7 @@ def _polled(
     for call in loads:
         if call.receiver in refs:
             field, scope, peer, at, place = refs[call.receiver]
+            peer = peer or is_peer(routine, place)
             yield Access("poll", "atomic", field, _order(call), scope, peer, routine, line, at, place)
     cast = {_field(found[1]) for found in _CAST.finditer(text)}
     for field, found in ((_field(found[1]), found[1]) for found in _CAST.finditer(text)):

@@ -57,6 +57,8 @@ from opwalker.rules._values import checks_before, extents, limits, number_of, te
 
 _MOST = 1024
 _CALL = re.compile(r"(?<![\w.>])(?:\w+::)*([A-Za-z_]\w*)\s*(?:<[\w:, ]*>)?\s*\(")
+#: Rounding up to a multiple: it keeps nothing small.
+_ROUNDED = re.compile(r"/\s*(\w+)\s*\)*\s*\*\s*\1\b")
 #: What is written like a call and keeps a number as it is.
 _PLAIN = frozenset("static_cast int int64_t int32_t uint32_t size_t unsigned dim3 max".split())
 
@@ -107,7 +109,7 @@ def _said(tree: CheckedTree, routine: Routine, site: Site) -> tuple[str, tuple[R
         if number is not None or limit is not None:
             continue
         terms = terms_of(axis, known)
-        written = " ".join((axis, *(known.get(one, "") for one in sorted(terms))))
+        written = _ROUNDED.sub("", " ".join((axis, *(known.get(one, "") for one in sorted(terms)))))
         sized = [one for one in terms if re.search(r"(?:\.|->)(?:size|numel)\(", one)]
         sized += sorted(_given(tree, routine) & terms)
         if not sized or re.search(r"\bmin\b|\?|%|/|>>|&", written) or _works_out(written):

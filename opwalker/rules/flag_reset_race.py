@@ -51,6 +51,8 @@ from opwalker.rules._launches import points
 _ARRIVES = re.compile(r"atomic(?:Add|Inc)\Z")
 _GRID = re.compile(r"(?i)grid.*sync|grid_?barrier|\bsync_?grid")
 _ZERO = re.compile(r"0[uUlL]*|false")
+#: A zero that assembly is given.
+_STORED = re.compile(r'"[rln]"\s*\(\s*(?:\([^()]*\)\s*)?0[uUlL]*\s*\)')
 _SPACE = re.compile(r"\s+")
 
 
@@ -148,6 +150,11 @@ def _resets(one: Access) -> bool:
         for assigned in statement.assigns:
             if assigned.line == one.line and re.search(rf"\b{re.escape(one.field)}\b", assigned.target):
                 return bool(re.fullmatch(r"0[uUlL]*|false|nullptr|kIdle\w*", assigned.value.strip()))
+        if one.how == "atomic" and statement.line == one.line:
+            if any(_ZERO.fullmatch(given.strip()) for call in statement.calls for given in call.arguments):
+                return True  # by a method or a function that stores
+            if statement.kind == "asm" and _STORED.search(statement.text):
+                return True
     return False
 
 

@@ -174,6 +174,9 @@ def _race(
     """The write and the read that nothing parts; else the last write that no barrier has followed."""
     for one in statements:
         if _waits(one) or (one.kind in _LOOPS and any(_waits(part) for part in one.walk())):
+            found = _race(_before_barrier(one), name, written) if written is not None and not _waits(one) else None
+            if isinstance(found, tuple):
+                return found
             written = None
             continue
         if written is not None and any(_other(text, name, written) for text in _reads(one, name)):
@@ -195,6 +198,15 @@ def _race(
             if found is not None or one.kind == "block":
                 written = found
     return written
+
+
+def _before_barrier(one: Statement) -> Sequence[Statement]:
+    """What the first round of a loop runs before it waits."""
+    if one.kind not in ("for", "while"):
+        return ()
+    body = [part for held in one.body for part in (held.body if held.kind == "block" else (held,))]
+    first = next((at for at, held in enumerate(body) if any(_waits(part) for part in held.walk())), len(body))
+    return body[:first]
 
 
 def _race_of_one(
