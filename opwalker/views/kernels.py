@@ -5,7 +5,6 @@ In: walks of all ops. Out: ``KernelEntry`` values by name and place; one that no
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from opwalker.expand.workbench import Workbench
@@ -13,6 +12,7 @@ from opwalker.link.build_cuda import in_order
 from opwalker.model.cpp import Function
 from opwalker.model.reach import KernelRef
 from opwalker.model.walk import Gap, KernelEntry, KernelsResult, Launch, Op, SourceInfo, Span
+from opwalker.notation.regex import Regex
 from opwalker.views.axes import JoinedAxes, axes_of, split_arguments
 from opwalker.views.compiled import Compiled
 from opwalker.views.launched import LaunchFinder, Place, Shared, one_by_one
@@ -49,6 +49,7 @@ def list_kernels(
         _add_unreached(workbench, finder, entered, gathered, compiled)
         gathered.settle()
     entries = []
+    mentions = _Mentions(workbench, entered, compiled)
     for path, function in _definitions(workbench):
         key = (path, function.line, function.qualified_name)
         found = tuple(gathered.ops.get(key, ()))
@@ -58,7 +59,7 @@ def list_kernels(
         if not found and key not in gathered.instances:
             why = _unreached(workbench, path, function)
         elif why is None and only is None:
-            why = _mentioned_elsewhere(workbench, entered, path, function, compiled)
+            why = mentions.elsewhere(path, function)
         if why is not None and gathered.instances.get(key) == {""} and _stands_alone(path, function, compiled):
             why = None
         if why is None and not gathered.instances.get(key):
@@ -102,6 +103,8 @@ def _archs(workbench: Workbench, ways: Iterable[tuple[str, ...]]) -> tuple[str, 
     return in_order(out)
 
 
+#: A name before template arguments.
+_NAMED = Regex(r"\b([A-Za-z_]\w*)\s*<")
 #: A definition: its file, its line, and its name, since a macro may make several on one line.
 Key = tuple[str, int, str]
 
@@ -195,27 +198,47 @@ def _add_unreached(
             gathered.instances.setdefault((path, function.line, function.qualified_name), {""})
 
 
-def _mentioned_elsewhere(
-    workbench: Workbench, entered: set[Place], path: str, function: Function, compiled: Compiled
-) -> str | None:
-    """A host function that names the kernel and was not entered: it may compile further instances."""
-    if function.template is None:
-        return None
-    index = workbench.index
-    name = re.compile(rf"\b{re.escape(function.name)}\b\s*<")
-    for other in sorted(index.paths):
-        if path not in index.closure(other):
-            continue
-        view_of = workbench.files.view(other)
-        for match in name.finditer(view_of.blanked.plain):
-            around = [f for f in index.facts(other).functions if f.body_start < match.start() < f.body_end]
-            for held in around:
-                on_device = "global" in held.flags or ("device" in held.flags and "host" not in held.flags)
-                if on_device or (other, held.offset) in entered:
-                    continue
-                if compiled.is_compiled(other, held) and compiled.may_be_called(other, held):
+class _Mentions:
+    """The host functions that name a kernel with template arguments and that nothing entered: every file is read once
+    for all kernels."""
+
+    def __init__(self, workbench: Workbench, entered: set[Place], compiled: Compiled) -> None:
+        self._workbench = workbench
+        self._entered = entered
+        self._compiled = compiled
+        self._paths = sorted(workbench.index.paths)
+        self._held: dict[str, dict[str, list[Function]]] = {}
+
+    def elsewhere(self, path: str, function: Function) -> str | None:
+        """One that may compile further instances of a kernel, in words."""
+        if function.template is None:
+            return None
+        for other in self._paths:
+            if path not in self._workbench.index.closure(other):
+                continue
+            for held in self._of(other).get(function.name, ()):
+                if self._compiled.is_compiled(other, held) and self._compiled.may_be_called(other, held):
                     return f"{held.qualified_name} ({other}:{held.line}) names it too, and no op reaches that"
-    return None
+        return None
+
+    def _of(self, path: str) -> dict[str, list[Function]]:
+        """By the name of a kernel, the functions of a file that name it, in the order in which they do."""
+        found = self._held.get(path)
+        if found is None:
+            found = self._held[path] = {}
+            functions = [f for f in self._workbench.index.facts(path).functions if self._counts(path, f)]
+            names = self._workbench.index.names_of_kind("kernel")
+            plain = self._workbench.files.view(path).blanked.plain if functions else ""
+            for match in _NAMED.finditer(plain):
+                if match.group(1) in names:
+                    around = [f for f in functions if f.body_start < match.start() < f.body_end]
+                    held = found.setdefault(match.group(1), [])
+                    held += [f for f in around if f not in held[-1:]]
+        return found
+
+    def _counts(self, path: str, function: Function) -> bool:
+        on_device = "global" in function.flags or ("device" in function.flags and "host" not in function.flags)
+        return bool(function.body_end) and not on_device and (path, function.offset) not in self._entered
 
 
 def _definitions(workbench: Workbench) -> list[tuple[str, Function]]:
