@@ -52,8 +52,7 @@ class Threads:
             made.name
             for one in routine.walk()
             for made in one.declares
-            if _COLLECTIVE.search(made.type if made.type != "using" else made.value or "")
-            and "TempStorage" not in made.type + (made.value or "")
+            if _COLLECTIVE.search(made.type) and "TempStorage" not in made.type
         }
         aliases = (_ALIAS.match(one.text) for one in routine.walk() if one.kind == "declaration" and not one.declares)
         self._collectives |= {found[1] for found in aliases if found and "TempStorage" not in found[0]}
