@@ -201,9 +201,9 @@ def _numbered(facts: CppFacts) -> Iterator[tuple[tuple[str, int], Function]]:
 
 def _owns(text: str) -> bool:
     from opwalker.facts.cpp_text import blank
-    from opwalker.notation.families import OWNING
+    from opwalker.notation.families import owns
 
-    return OWNING.search(blank(text).code) is not None
+    return owns(blank(text).code)
 
 
 def _lines_of(then: Any, now: Any) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from msgspec import Struct
 
 from opwalker.notation.regex import Regex
@@ -60,12 +62,19 @@ FAMILIES = (
 #: ``new`` and ``delete``, which are no calls.
 OBJECT = "object"
 
-#: What names an acquisition or a release, for a quick no.
-OWNING = Regex(
-    r"\b(?:new|delete)\b|\b(?:"
-    + "|".join(pattern.pattern.removesuffix(r"\Z") for f in FAMILIES for pattern in (f.acquire, f.release))
-    + r")\s*\("
-)
+#: ``new``, ``delete``, and what is called.
+_NAMED = Regex(r"\b(?:new|delete)\b|\b(\w+)\s*\(")
+
+
+def owns(code: str, start: int = 0, end: int | None = None) -> bool:
+    """Whether code names an acquisition or a release, for a quick no."""
+    found = _NAMED.finditer(code, start, len(code) if end is None else end)
+    return any(one[1] is None or _is_known(one[1]) for one in found)
+
+
+@lru_cache(maxsize=8192)
+def _is_known(name: str) -> bool:
+    return acquired(name) is not None or bool(released(name))
 
 
 def acquired(name: str) -> Family | None:

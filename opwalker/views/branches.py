@@ -43,6 +43,7 @@ class Branches:
         self._body = body
         self._blocks = body.facts.blocks
         self._guards: dict[int, Guard | None] = body.kept.setdefault(f"guards of {type(self).__name__}", {})
+        self._innermost: dict[int, int] = body.kept.setdefault("innermost blocks", {})
 
     def chain(self, number: int) -> list[int]:
         """A block and those around it, outermost first; nothing for -1."""
@@ -58,10 +59,13 @@ class Branches:
 
     def innermost(self, offset: int) -> int:
         """The innermost block around an offset, -1 for none."""
-        found = -1
-        for number, block in enumerate(self._blocks):
-            if block.start <= offset < block.end:
-                found = number
+        found = self._innermost.get(offset)
+        if found is None:
+            found = -1
+            for number, block in enumerate(self._blocks):
+                if block.start <= offset < block.end:
+                    found = number
+            self._innermost[offset] = found
         return found
 
     def together(self, one: int, other: int) -> bool:

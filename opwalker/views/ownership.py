@@ -18,7 +18,7 @@ from opwalker.model.cpp import Function
 from opwalker.model.owning import Holding
 from opwalker.model.reach import Reach
 from opwalker.model.walk import Lifetime, Ownership, PlaceFact, Resource, Terminal, UseFact
-from opwalker.notation.families import OWNING
+from opwalker.notation.families import owns
 from opwalker.notation.regex import Regex
 from opwalker.views.boundaries import boundaries_of
 from opwalker.views.constants import known_of
@@ -190,7 +190,7 @@ class _Reader:
                     continue
                 if made is not None and (not function.scope or function.scope[-1] != made):
                     continue
-                if OWNING.search(code, function.body_start, function.body_end):
+                if owns(code, function.body_start, function.body_end):
                     index.part(path, function.offset, function.body_end)
                     if self._unit.resolver.is_read(path, function):
                         yield path, function

@@ -18,6 +18,7 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.environment import Environment
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import InstanceReader
+from opwalker.model.body import CallFact
 from opwalker.model.reach import KernelRef, Never, Reach
 from opwalker.model.walk import Unreachable
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression
@@ -70,7 +71,7 @@ class Judge:
 
     def __init__(self) -> None:
         self._names = ValueNames()
-        self._read: dict[int, tuple[Body, Branches, tuple[Demand, ...]]] = {}
+        self._read: dict[int, tuple[Body, Branches, list[tuple[Demand, list[int]]]]] = {}
         self._held: dict[tuple[int, int], tuple[tuple[_Condition, ...], tuple[_Condition, ...]]] = {}
         self._entered: dict[int, list[_Ground] | Never] = {}
         self._checked: dict[tuple, list[_Ground] | Never] = {}
@@ -189,9 +190,10 @@ class Judge:
         if key not in self._held:
             held = self._read.get(id(body))
             if held is None:
-                held = self._read[id(body)] = (body, Branches(body), demands_of(body))
-            _, branches, demands = held
-            self._held[key] = (tuple(_around(body, branches, offset)), tuple(_before(body, branches, demands, offset)))
+                branches = Branches(body)
+                held = self._read[id(body)] = (body, branches, _passed(body, branches))
+            _, branches, passed = held
+            self._held[key] = (tuple(_around(body, branches, offset)), tuple(_before(body, branches, passed, offset)))
         return self._held[key]
 
 
@@ -250,11 +252,13 @@ def _around(body: Body, branches: Branches, offset: int) -> Iterator[_Condition]
                 yield _condition(body, negated(expr) if turned else expr, condition[0])
 
 
-def _before(body: Body, branches: Branches, demands: Sequence[Demand], offset: int) -> Iterator[_Condition]:
+def _before(
+    body: Body, branches: Branches, passed: Sequence[tuple[Demand, list[int]]], offset: int
+) -> Iterator[_Condition]:
     """What the checks demand that have been passed wherever an offset is reached."""
     within = set(branches.chain(branches.innermost(offset)))
-    for demand in demands:
-        if demand.offset < offset and _is_behind(body, branches, demand, within):
+    for demand, around in passed:
+        if demand.offset < offset and within.issuperset(around):
             yield _condition(body, demand.condition, demand.offset, "the check ")
 
 
@@ -269,18 +273,24 @@ def _relates(expr: Expr) -> bool:
     return expr.kind == "binary" and all(part.kind != "number" and "::" not in part.text for part in expr.parts)
 
 
-def _is_behind(body: Body, branches: Branches, demand: Demand, within: set[int]) -> bool:
-    """Whether a check has been passed wherever the launch stands: every branch around it is around both.
+def _passed(body: Body, branches: Branches) -> list[tuple[Demand, list[int]]]:
+    """The checks of a body, each with the branches around it: it has been passed by whatever stands in all of these.
 
     What always raises is no check of its own: the branches that lead to it are, and they stand further out.
     """
-    number = branches.innermost(demand.offset)
-    call = next((c for c in body.facts.calls if c.start == demand.offset), None)
-    if call is not None and not _RAISING.fullmatch(call.simple):
-        return False
-    if call is None or body.text(call.arguments[0]) in ("false", "0"):
-        number = branches.failed(number)[1]
-    return all(block in within for block in branches.chain(number))
+    out = []
+    calls: dict[int, CallFact] = {}
+    for call in body.facts.calls:
+        calls.setdefault(call.start, call)
+    for demand in demands_of(body):
+        number = branches.innermost(demand.offset)
+        call = calls.get(demand.offset)
+        if call is not None and not _RAISING.fullmatch(call.simple):
+            continue
+        if call is None or body.text(call.arguments[0]) in ("false", "0"):
+            number = branches.failed(number)[1]
+        out.append((demand, branches.chain(number)))
+    return out
 
 
 @lru_cache(maxsize=1024)
