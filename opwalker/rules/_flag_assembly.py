@@ -61,9 +61,9 @@ class Told(Struct, frozen=True):
     scope: str | None
     address: str
     line: int
+    routine: Routine
     how: str = "atomic"
     looped: bool = False
-    routine: Routine | None = None
 
 
 def in_assembly(tree: CheckedTree, routine: Routine) -> Iterator[Told]:
@@ -127,8 +127,8 @@ def _below(
 ) -> Iterator[Told]:  # fmt: skip
     for one in statements:
         inside = loop or one.kind in _LOOPS
-        for told in (*_of(one), *_called(one), *_cast(one, routine)):
-            yield replace(_placed(told, values), looped=inside, routine=routine)
+        for told in (*_of(one, routine), *_called(one, routine), *_cast(one, routine)):
+            yield replace(_placed(told, values), looped=inside)
         for call in one.calls:
             if depth < _DEEPEST and call.simple in makers(tree):
                 yield from _through(tree, routine, call, values, inside, depth)
@@ -177,7 +177,7 @@ def _hands_on(routine: Routine, names: Collection[str]) -> bool:
     given = _given(routine)
     values = {d.name: d.value for one in routine.walk() for d in one.declares if d.value}
     for one in routine.walk():
-        for told in (*_of(one), *_called(one), *_cast(one, routine)):
+        for told in (*_of(one, routine), *_called(one, routine), *_cast(one, routine)):
             if root_of(_placed(told, values).address) in given:
                 return True
         for call in one.calls:
@@ -210,7 +210,7 @@ def _is_carved(value: str) -> bool:
     return not is_member(value) and re.search(r"[\w)\]]\s*[+-]\s*[\w(]", value) is not None
 
 
-def _of(one: Statement) -> Iterator[Told]:
+def _of(one: Statement, routine: Routine) -> Iterator[Told]:
     if one.kind != "asm" or not _ORDERED.search(one.text):
         return
     template, operands = _parts(one.text)
@@ -219,10 +219,10 @@ def _of(one: Statement) -> Iterator[Told]:
             address = _address(instruction, operands)
             if address:
                 scope = _SCOPES.get(instruction.scope or "")
-                yield Told(instruction.what == "store", instruction.order, scope, address, one.line)
+                yield Told(instruction.what == "store", instruction.order, scope, address, one.line, routine)
 
 
-def _called(one: Statement) -> Iterator[Told]:
+def _called(one: Statement, routine: Routine) -> Iterator[Told]:
     """The accesses of a statement by the compiler's atomics, by CUDA's, and by references that are made for one."""
     for call in one.calls:
         written = ", ".join(call.arguments)
@@ -232,14 +232,15 @@ def _called(one: Statement) -> Iterator[Told]:
             order, scope = _BUILTIN_ORDER.search(written), _BUILTIN_SCOPE.search(written)
             reach = _BUILTIN_SCOPES.get(scope[1], "block") if scope else "system"
             told = order[1].lower() if order else "seq_cst"
-            yield Told(builtin[1] == "store", told, reach, call.arguments[0], call.line)
+            yield Told(builtin[1] == "store", told, reach, call.arguments[0], call.line, routine)
         elif changed and call.receiver is None and call.arguments:
             reach = {"_system": "system", "_block": "block"}.get(changed[1] or "", "device")
-            yield Told(True, None, reach, call.arguments[0], call.line, "changed")
+            yield Told(True, None, reach, call.arguments[0], call.line, routine, "changed")
         elif reference and call.simple in ("load", "store", "fetch_add", "exchange"):
             order, scope = _REFERENCE_ORDER.search(written), _REFERENCE_SCOPE.search(call.receiver or "")
             told = order[1] if order else "seq_cst"
-            yield Told(call.simple != "load", told, scope[1] if scope else "system", reference[1], call.line)
+            reach = scope[1] if scope else "system"
+            yield Told(call.simple != "load", told, reach, reference[1], call.line, routine)
 
 
 def _cast(one: Statement, routine: Routine) -> Iterator[Told]:
@@ -251,20 +252,21 @@ def _cast(one: Statement, routine: Routine) -> Iterator[Told]:
     for name in (made.name for made in routine.parameters if "volatile" in made.type and "*" in made.type):
         access = re.compile(rf"\*\s*{re.escape(name)}\b|(?<![\w.>]){re.escape(name)}\s*\[[^\]]*\]")
         for assigned in one.assigns:
-            if assigned.operator == "=" and access.fullmatch(assigned.target.strip()):
-                yield Told(True, None, None, assigned.target.strip().removeprefix("*"), assigned.line, "volatile")
+            target = assigned.target.strip()
+            if assigned.operator == "=" and access.fullmatch(target):
+                yield Told(True, None, None, target.removeprefix("*"), assigned.line, routine, "volatile")
         if one.kind in (*_LOOPS, "return") and (loaded := access.search(one.text)):
-            yield Told(False, None, None, loaded.group().removeprefix("*"), condition_line(one), "volatile")
+            yield Told(False, None, None, loaded.group().removeprefix("*"), condition_line(one), routine, "volatile")
     if "volatile" not in one.text:
         return
     for assigned in one.assigns:
         stored = _CAST.search(assigned.target)
         if stored and assigned.operator == "=" and root_of(stored[1]) in given and not is_member(stored[1]):
-            yield Told(True, None, None, stored[1], assigned.line, "volatile")
+            yield Told(True, None, None, stored[1], assigned.line, routine, "volatile")
     for text in (one.text if one.kind == "return" else "", *[made.value or "" for made in one.declares]):
         loaded = _CAST.search(text)
         if loaded and root_of(loaded[1]) in given and not is_member(loaded[1]):
-            yield Told(False, None, None, loaded[1], one.line, "volatile")
+            yield Told(False, None, None, loaded[1], one.line, routine, "volatile")
 
 
 def fence_of(one: Statement) -> str | None:

@@ -181,7 +181,7 @@ def _in_assembly(tree: CheckedTree, routine: Routine) -> Iterator[Access]:
         if field and not _CALLED.search(POINTER_CAST.sub("", told.address)):
             yield Access(
                 "store" if told.stores else "poll", told.how, field, told.order, told.scope,
-                is_peer(routine, told.address), told.routine or routine, told.line, told.line,
+                is_peer(routine, told.address), told.routine, told.line, told.line,
                 "".join(told.address.split()),
             )  # fmt: skip
 

@@ -180,8 +180,10 @@ def of_change(tree: CheckedTree, rule: Rule, change: Changes) -> tuple[list[Find
     """What a rule finds on changed lines when only what a change can reach is looked at, and whether it has looked at
     every function for that."""
     narrowed = tree.narrowed(change)
+    looked = vars(narrowed.within(rule.spread))  # what the rule is given, and what has been asked of the whole before
+    looked.pop("every_routine", None)
     found = run_rules(narrowed, [rule], told=partial(touched, change))
-    return [one for one in found if touched(change, one)], "every_routine" in vars(narrowed)
+    return [one for one in found if touched(change, one)], "every_routine" in looked
 
 
 def _noticed_in(rule: Rule | None, tree: CheckedTree, change: Changes, right: tuple[list[Finding], bool]) -> bool:
