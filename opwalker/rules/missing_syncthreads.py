@@ -105,25 +105,17 @@ def _run(tree: CheckedTree) -> Iterator[Draft]:
             if re.search(r"TempStorage|barrier|Barrier|mbar|pipeline", declared.type):
                 continue
             found = _race(routine.statements, name, None)
-            again = None if isinstance(found, tuple) else _again(routine.statements, name)
-            if again is not None:
-                read, write = again
-                yield Draft(
-                    routine.file,
-                    write.line,
-                    f"{name} is written here as another thread may still read it, with no barrier since the last round",
-                    (Related(routine.file, read.line, f"read here: `{read.text[:60]}`"),),
-                    name,
-                )
-            if found is not None and isinstance(found, tuple):
-                write, read = found
-                yield Draft(
-                    routine.file,
-                    read.line,
-                    f"{name} is read here as another thread may have written it, with no barrier since",
-                    (Related(routine.file, write.line, f"written here: `{write.text[:60]}`"),),
-                    name,
-                )
+            if isinstance(found, tuple):
+                (first, second), done = found, "written"
+                said = "is read here as another thread may have written it, with no barrier since"
+            else:
+                again = _again(routine.statements, name)
+                if again is None:
+                    continue
+                (first, second), done = again, "read"
+                said = "is written here as another thread may still read it, with no barrier since the last round"
+            before = Related(routine.file, first.line, f"{done} here: `{first.text[:60]}`")
+            yield Draft(routine.file, second.line, f"{name} {said}", (before,), name)
 
 
 def _aliases(routine: Routine) -> dict[str, DeclareText]:

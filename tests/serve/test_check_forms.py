@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -291,14 +292,20 @@ def test_wrong_settings_are_said(ask, source: Path, settings: str, said: str) ->
     assert said in out and out.count("\n") == 1
 
 
-def test_lines_of_python_are_counted_as_it_counts_them(ask, source: Path) -> None:
+def git_in(folder: Path) -> Callable[..., None]:
+    """Git in a folder, whoever runs it; NotRun without one."""
     if shutil.which("git") is None:
         raise NotRun("git is not installed")
+    who = {f"GIT_{role}_{what}": "a@b.invalid" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
     def git(*words: str) -> None:
-        who = {f"GIT_{role}_{what}": "a@b.invalid" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        subprocess.run(["git", "-C", str(source), *words], env=os.environ | who, check=True, capture_output=True)
+        subprocess.run(["git", "-C", str(folder), *words], env=os.environ | who, check=True, capture_output=True)
 
+    return git
+
+
+def test_lines_of_python_are_counted_as_it_counts_them(ask, source: Path) -> None:
+    git = git_in(source)
     (source / "csrc" / "bind.cpp").write_text(
         'TORCH_LIBRARY(kit, m) { m.def("f(Tensor x, int n) -> Tensor"); m.impl("f", torch::kCUDA, &f); }\n'
     )
@@ -318,13 +325,7 @@ def test_lines_of_python_are_counted_as_it_counts_them(ask, source: Path) -> Non
 
 
 def test_only_what_changed_is_told(ask, source: Path) -> None:
-    if shutil.which("git") is None:
-        raise NotRun("git is not installed")
-
-    def git(*words: str) -> None:
-        who = {f"GIT_{role}_{what}": "a@b.invalid" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        subprocess.run(["git", "-C", str(source), *words], env=os.environ | who, check=True, capture_output=True)
-
+    git = git_in(source)
     assert ask("--changed-since", "HEAD")[0] == 3
     git("init", "-q")
     git("add", ".")
