@@ -33,7 +33,7 @@ from opwalker.expand.instances import InstanceReader, Judge
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
 from opwalker.expand.leading import Leading
-from opwalker.expand.moves import Entry, Lost, Move, Stored, passed_on, unit_of
+from opwalker.expand.moves import Asked, Entry, Lost, Move, Stored, passed_on, unit_of
 from opwalker.expand.registries import Registries
 from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
 from opwalker.expand.terminals import (
@@ -127,7 +127,10 @@ class MoveReader:
         if simple in LAUNCH_CALLS:
             self._launch(frame, self._launches.runtime(frame, body, call))
             return
-        if KERNEL_QUERIES.match(simple) or simple in NO_FUNCTIONS:
+        if KERNEL_QUERIES.match(simple):
+            self._query(frame, body, call)
+            return
+        if simple in NO_FUNCTIONS:
             return
         if call.receiver is not None:
             self._member_call(frame, body, call)
@@ -145,6 +148,16 @@ class MoveReader:
         else:
             self._free_call(frame, body, call)
         self._passed_functions(frame, body, call)
+
+    def _query(self, frame: Frame, body: Body, call: CallFact) -> None:
+        """A call that asks about a kernel: one that is launched in the same words is read there."""
+        launched = {body.text(launch.kernel) for launch in body.facts.launches}
+        for span in call.arguments:
+            text = body.text(span)
+            if "<" in text and text.lstrip("& ") not in launched:
+                site = self._launches.query(frame, body, call, span)
+                if isinstance(site, LaunchSite):
+                    self._moves.append(Asked(site))
 
     def _free_call(self, frame: Frame, body: Body, call: CallFact) -> None:
         name = call.name

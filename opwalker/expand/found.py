@@ -22,6 +22,7 @@ class Found:
         self._functions: dict[tuple[str, int], tuple] = {}
         self._gaps: dict[Gap, None] = {}
         self._unfollowed: dict[str, tuple[str, int]] = {}
+        self._asked: dict[KernelRef, LaunchSite] = {}
         self._cut: str | None = None
 
     def result(self, again: frozenset[int]) -> Reach:
@@ -37,6 +38,7 @@ class Found:
             self._cut is not None,
             tuple((name, *place) for name, place in self._unfollowed.items()),
             again,
+            tuple(dict.fromkeys(self._asked.values())),
         )
 
     def cut(self, why: str) -> None:
@@ -61,6 +63,11 @@ class Found:
         key = (terminal.kind, terminal.name, terminal.file, terminal.line)
         if key not in self._terminals:
             self._terminals[key] = replace(terminal, path=(*steps, *terminal.path))
+
+    def asked(self, site: LaunchSite) -> None:
+        """Kernels that are asked about: each instance once."""
+        for kernel in site.kernels:
+            self._asked.setdefault(kernel, replace(site, kernels=(kernel,)))
 
     def site(self, site: LaunchSite) -> None:
         """A launch."""

@@ -42,6 +42,13 @@ class Stored(Struct, frozen=True):
     by: PathStep
 
 
+class Asked(Struct, frozen=True):
+    """Kernels that a call of the runtime asks about with template arguments of their own: that compiles them, launched
+    or not."""
+
+    site: LaunchSite
+
+
 class Lost(Struct, frozen=True):
     """A call that could not be followed."""
 
@@ -49,7 +56,7 @@ class Lost(Struct, frozen=True):
     place: tuple[str, int]
 
 
-Move = Entry | Stored | Lost | LaunchSite | Terminal | Gap
+Move = Entry | Stored | Asked | Lost | LaunchSite | Terminal | Gap
 
 
 def unit_of(index: Index, candidate: Candidate, root: str) -> str:

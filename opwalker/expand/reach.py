@@ -19,7 +19,7 @@ from opwalker.expand.found import Found
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import Judge
 from opwalker.expand.leading import Leading
-from opwalker.expand.moves import Entry, Lost, Move, Stored, passed_on
+from opwalker.expand.moves import Asked, Entry, Lost, Move, Stored, passed_on
 from opwalker.expand.registries import Registries
 from opwalker.expand.resolve import Candidate, Context, Resolver
 from opwalker.link.index import Index
@@ -155,6 +155,8 @@ class Follower:
                 self._found.lost(move.name, move.place)
             elif isinstance(move, LaunchSite):
                 self._found.site(replace(move, steps=(*steps, *move.steps)))
+            elif isinstance(move, Asked):
+                self._found.asked(move.site)
             elif isinstance(move, Terminal):
                 self._found.terminal(move, steps)
             elif isinstance(move, Stored):

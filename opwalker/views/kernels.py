@@ -45,6 +45,7 @@ def list_kernels(
         for op, found in finder.by_ops(ops):
             entered.update(found.entered)
             gathered.add(op.name, found.launches)
+            gathered.add(None, found.asked)
         _add_explicit(finder, entered, gathered, compiled)
         _add_unreached(workbench, finder, entered, gathered, compiled)
         gathered.settle()
@@ -172,7 +173,7 @@ def _add_explicit(finder: LaunchFinder, entered: set[Place], gathered: _Gathered
         key = (made.candidate.path, function.line, function.qualified_name)
         if "global" not in function.flags:
             entered.update(found.entered)
-            gathered.add(None, found.launches)
+            gathered.add(None, (*found.launches, *found.asked))
             continue
         gathered.written_out.add(key)
         if made.reason is None:
@@ -189,10 +190,10 @@ def _add_unreached(
 ) -> None:
     """What functions compile that no op reaches."""
     for found in finder.by_functions(compiled, entered):
-        gathered.add(None, found.launches)
+        gathered.add(None, (*found.launches, *found.asked))
     for found in finder.by_variables(compiled):
         entered.update(found.entered)
-        gathered.add(None, found.launches)
+        gathered.add(None, (*found.launches, *found.asked))
     for path, function in _definitions(workbench):
         if function.template is None and compiled.is_compiled(path, function):
             gathered.instances.setdefault((path, function.line, function.qualified_name), {""})

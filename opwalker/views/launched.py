@@ -31,10 +31,12 @@ def one_by_one(names: Sequence[str], answer: Callable[[int], Any], kind: Any) ->
 
 
 class Launched(Struct, frozen=True):
-    """``launches`` in the order found, and the functions that were entered on the way to them."""
+    """``launches`` in the order found, and the functions that were entered on the way to them; ``asked`` are kernels
+    that calls of the runtime ask about with arguments of their own, which compiles them, as if launched there."""
 
     launches: tuple[Launch, ...] = ()
     entered: tuple[Place, ...] = ()
+    asked: tuple[Launch, ...] = ()
 
 
 class LaunchFinder:
@@ -65,7 +67,7 @@ class LaunchFinder:
             if implementation.builds is None or build in implementation.builds
             for launch in implementation.launches
         ]
-        return Launched(tuple(launches), tuple(sorted(view.entered)))
+        return Launched(tuple(launches), tuple(sorted(view.entered)), tuple(view.asked))
 
     def by_instantiations(self, compiled: Compiled) -> Iterator[tuple[Explicit, Launched]]:
         """What each explicit instantiation compiles; of one that names a kernel, no more than that it is there."""
@@ -133,4 +135,5 @@ class LaunchFinder:
 
     def _of(self, reach: Reach) -> Launched:
         entered = {(path, function.offset) for path, function, _ in reach.functions}
-        return Launched(tuple(self._view.launches_of(reach)), tuple(sorted(entered)))
+        launches, asked = self._view.launches_of(reach), self._view.asked_of(reach)
+        return Launched(tuple(launches), tuple(sorted(entered)), tuple(asked))

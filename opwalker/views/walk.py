@@ -74,6 +74,8 @@ class WalkView:
         self._launched: list[Kerneled] | None = None
         #: Functions that any walk so far has entered, by file and place.
         self.entered: set[tuple[str, int]] = set()
+        #: Kernels that any walk so far has met that are asked about, where that is all that is read of a walk.
+        self.asked: list[Launch] = []
 
     def walk(self, op: Op, callers: tuple[PythonRef, ...] = (), build: str | None = None) -> Walk:
         """The whole walk of an op, or what one build has of it. ``callers`` are its calls in Python, over all
@@ -166,6 +168,7 @@ class WalkView:
                 found = [self.implementation(unit, h, names, certainty, common, wrapper, one.binding) for h in hosts]
             outcomes.append(tuple(Outcome(made, tuple(gaps), held) for made, gaps, held in found))
         asking.entered |= self.entered
+        asking.asked += self.asked
         found = Followed(tuple(outcomes), *self.sync.found(), *self.sync.seen())
         return host_side(self._workbench, found, self._launched)
 
@@ -201,6 +204,7 @@ class WalkView:
     def _bare(self, base: Implementation, reach: Reach) -> tuple[Implementation, list[Gap], Ownership]:
         """An implementation with the launches that are reached, and nothing of what is read of them."""
         self.entered.update((path, function.offset) for path, function, _ in reach.functions)
+        self.asked += self.asked_of(reach)
         bare = replace(base, launches=tuple(self.launches_of(reach)), terminals=reach.terminals)
         return bare, _gaps(reach, None, {"key": base.key}), Ownership()
 
@@ -274,6 +278,10 @@ class WalkView:
     def launches_of(self, reach: Reach) -> list[Launch]:
         """The launches of anything that was followed."""
         return [launch for site in reach.launches for launch in self._launches(site, reach)]
+
+    def asked_of(self, reach: Reach) -> list[Launch]:
+        """The kernels that calls of the runtime ask about, as if they were launched there."""
+        return [launch for site in reach.asked for launch in self._launches(site, reach)]
 
     def _launches(self, site: LaunchSite, reach: Reach) -> list[Launch]:
         """One launch a kernel that the site can mean, with the instances that all its copies compile."""
