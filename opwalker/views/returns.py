@@ -35,6 +35,7 @@ class Returns(Branches):
         for exit_ in body.facts.exits:
             if exit_.kind == "return":
                 self._out.setdefault(exit_.block, []).append(exit_)
+        self._choices: dict[int, list[int]] = body.kept.setdefault("choices beside", {})
         self._left: dict[int, Expr | None] = body.kept.setdefault("left", {})
         self._holds: dict[int, Expr | None] = body.kept.setdefault("holds", {})
 
@@ -65,23 +66,37 @@ class Returns(Branches):
         to leave out returns that stand in that block itself."""
         if not self._out:
             return ()
-        scopes = [*self.chain(number), -1] if number >= 0 else [-1]
-        around = set(scopes)
         out = []
-        for other, block in enumerate(self._blocks):
+        for other in self._beside(number):
+            block = self._blocks[other]
             if block.start >= offset:
                 break
-            if block.kind not in _CHOICE or block.end > offset or block.parent not in around:
+            if block.end > offset or (block.parent == number and not same):
                 continue
-            if (block.parent == number and not same) or not self.together(other, number):
-                continue
-            own = not self._body.expanded.origin(block.start)[2]
-            if not own and any(self._blocks[one].kind == "lambda" for one in self.chain(other)):
-                continue  # a macro's branches of its own
             holds = self._behind(other)
             if holds is not None and block.condition is not None:
+                own = not self._body.expanded.origin(block.start)[2]
                 out.append(Guard(holds, block.condition[0], own, other))
         return tuple(out)
+
+    def _beside(self, number: int) -> list[int]:
+        """The choices that may return before what stands in a block: those that are not around it. A macro's own
+        within a lambda are left out."""
+        found = self._choices.get(number)
+        if found is None:
+            around = {*self.chain(number), -1}
+            found = self._choices[number] = [
+                other
+                for other, block in enumerate(self._blocks)
+                if block.kind in _CHOICE
+                and block.parent in around
+                and self.together(other, number)
+                and not (
+                    self._body.expanded.origin(block.start)[2]
+                    and any(self._blocks[one].kind == "lambda" for one in self.chain(other))
+                )
+            ]
+        return found
 
     def place(self, offset: int, own: bool = False) -> tuple[str, ...]:
         """What holds at an offset, in words: as nothing has returned before it, and around it; with ``own``, only what
