@@ -10,15 +10,17 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from opwalker.answers import BUILT, Answers, Options
 from opwalker.model.build import BuildFacts
 from opwalker.model.source import FileEntry, SourceRoot
 from opwalker.model.walk import Gap, Op, SourceInfo
-from opwalker.notation.readings import KEPT
+from opwalker.notation.readings import KEPT, Readings
+from opwalker.notation.regex import CODES, engine
 
 if TYPE_CHECKING:
     from opwalker.expand.made import MadeFile
@@ -56,6 +58,11 @@ def toolkit(options: Options) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
+def _kept_readings() -> tuple[tuple[str, Readings, Any], ...]:
+    """What is read once for any state of a tree, by name, with the type of what is kept."""
+    return (*KEPT, (f"regexes {engine()}", CODES, dict[str, msgspec.Raw]))
+
+
 class OpsTable(Struct, frozen=True):
     """All ops of a tree and the gaps met while they were read."""
 
@@ -90,6 +97,8 @@ class Session(Answers):
         if options.archs and self._cuda is None:
             self.say(f"--arch {', '.join(options.archs)} narrows nothing: it is read for CUDA builds alone")
         self.store = Store.open(self.root, cache / "facts", self.say)
+        for name, readings, kind in _kept_readings():
+            readings.recall_from(lambda name=name, kind=kind: self.recall(self._key(name, ""), kind))
         told = (lambda stage, done, total: progress(done, total, stage)) if progress else None
         self.report = index(self.root, self.store, jobs=options.jobs, progress=told)
         for path, problem in [one for one in self.report.problems if one[1].kind == "too-large"][:_SAID]:
@@ -98,8 +107,6 @@ class Session(Answers):
         self._python_read = False
         #: What the workbench has read so far.
         self._read = Reads()
-        for name, readings, kind in KEPT:
-            readings.recall_from(lambda name=name, kind=kind: self.recall(self._key(name, ""), kind))
         self.producers = registry.producers(registry.REGISTRY)
         self.source = SourceInfo(self.root.name, self.root.version, self.root.revision)
 
@@ -118,8 +125,8 @@ class Session(Answers):
         from opwalker.views.build_side import build_view
 
         builds = self.builds
-        searched = [(target.include_dirs, [source.path for source in target.sources]) for target in builds.targets]
-        index = Index(self._stored, searched)
+        folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
+        index = Index(self._stored, tuple(folders))
         self._read = index.reads
         return Workbench(
             index,
@@ -265,7 +272,7 @@ class Session(Answers):
 
     def close(self) -> None:
         """Let go of the store."""
-        for name, readings, _ in KEPT:
+        for name, readings, _ in _kept_readings():
             if readings.fresh:
                 self.keep(self._key(name, ""), readings.known)
             # What is not known yet cannot come from this store any more.

@@ -170,13 +170,17 @@ class _Run:
     def _missing(self, entries: Mapping[str, FileEntry]) -> list[FileEntry]:
         """The files of which some facts are not there."""
         with self._stage("compare"):
-            kept = self._kept(self._registry.extractors)
             # Where all was there before, all but what has changed still is.
-            looked_at = entries.values() if not self._complete_before else map(entries.__getitem__, self._changed)
+            looked_at = [entries[path] for path in self._changed] if self._complete_before else entries.values()
+            kept = self._kept(self._registry.extractors, looked_at)
             return [entry for entry in looked_at if self._lacks(entry, kept)]
 
-    def _kept(self, extractors: Mapping[str, Sequence[Extractor]]) -> dict[str, set[str]]:
-        kinds = {extractor.kind for row in extractors.values() for extractor in row}
+    def _kept(
+        self, extractors: Mapping[str, Sequence[Extractor]], entries: Iterable[FileEntry]
+    ) -> dict[str, set[str]]:
+        """The digests of contents of which facts are kept, by kind: the kinds that some files have facts of."""
+        languages = {entry.language for entry in entries}
+        kinds = {extractor.kind for language in languages for extractor in extractors.get(language, ())}
         return {kind: self._store.digests_with_facts(kind, self._producers[kind]) for kind in sorted(kinds)}
 
     def _lacks(self, entry: FileEntry, kept: Mapping[str, set[str]]) -> bool:
@@ -200,7 +204,7 @@ class _Run:
         from opwalker.facts.workers import extract_all
         from opwalker.facts.workers_job import Job, Limits
 
-        kept = {} if hints else self._kept(extractors)
+        kept = {} if hints else self._kept(extractors, tasks)
         job = Job(self._root.path, _READER, extractors, kept, Limits(), hints or {})
         progress = self._progress
         shown = (lambda done, total: progress(stage, done, total)) if progress else None

@@ -25,6 +25,7 @@ from opwalker.model.access import AccessFacts
 from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
 from opwalker.model.reach import KernelRef, Origin
+from opwalker.notation.regex import compiled
 
 #: Bodies kept in memory: enough for the deepest walk, and a bound for one over all ops of a tree.
 MAX_BODIES = 1500
@@ -186,7 +187,7 @@ class Body:
 
     def _assigned(self, name: str, offset: int) -> list[AssignFact]:
         scopes = {self._scope_of(f) for f in self.locals_at(name, offset)}
-        begins = re.compile(rf"{re.escape(name)}\b")
+        begins = compiled(rf"{re.escape(name)}\b")
         return [
             a
             for target, found in self.assigns.items()

@@ -22,7 +22,6 @@ from opwalker.expand.terms import (
     Unknown,
     builtin,
 )
-from opwalker.expand.value_words import initialiser_value
 from opwalker.model.body import LambdaFact, LocalFact
 from opwalker.notation.regex import Regex
 
@@ -120,7 +119,9 @@ class NameLookup(Sight):
         if listed and (extent or kind.startswith(("std::array", "cuda::std::array"))):
             return self._elements_of(self._array(evaluate(text, self)), kind)
         if kind in ("auto", ""):
-            return evaluate(initialiser_value(text), self)
+            if text[:1] in "({" and text[-1:] in ")}":
+                text = text[1:-1]
+            return evaluate(text, self)
         try:
             declared = self.type(kind).text
         except Unknown:
@@ -128,7 +129,9 @@ class NameLookup(Sight):
         if listed and declared is not None and self._is_aggregate(declared):
             made = evaluate(text, self)
             return ListTerm(made.items, declared) if isinstance(made, ListTerm) else made
-        term = evaluate(initialiser_value(text), self)
+        if text[:1] in "({" and text[-1:] in ")}":
+            text = text[1:-1]
+        term = evaluate(text, self)
         number = value_of(term)
         if number is None:
             return term

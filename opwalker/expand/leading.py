@@ -7,7 +7,6 @@ is not, as far as the tree's own text goes.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Set
 from functools import cached_property, reduce
@@ -19,9 +18,15 @@ from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terminals import KERNEL_QUERIES, LAUNCH_CALLS
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function
-from opwalker.notation.regex import Regex
+from opwalker.notation.regex import Regex, compiled
 
 _WORD = Regex(r"[A-Za-z_]\w*")
+#: A name that is called where it stands, and what is given to a function that calls what it is given.
+_CALLED = Regex(r"\b(\w+)(?=\s*(?:\.\.\.)?\s*[)>]?\s*(?:\(|\.\s*(?:template\s+)?operator))")
+_INVOKED = Regex(r"invoke\s*\(([^;]*)")
+#: A parameter's type that may be of a function.
+_CALLABLE = Regex(r"\bauto\b|\(|function")
+_NAME = Regex(r"\w+")
 _LAUNCH = "<<<"
 _APIS = frozenset(LAUNCH_CALLS)
 
@@ -147,20 +152,19 @@ class Leading:
         heads = [function.template, *(c.template for c in self._around(candidate))]
         held = [p for head in heads for p in template_parameters(head) if p.name]
         types = [p.name for p in held if p.type is None or p.is_template]
-        callable_ = any(re.search(r"\bauto\b|\(|function", p.type) for p in function.parameters)
+        callable_ = any(_CALLABLE.search(p.type) for p in function.parameters)
         named = [p.name for p in function.parameters if p.name] if types or callable_ else []
         if not types and not named:
             return False
         text = self._files.plain(candidate.path, function.body_start, function.body_end)
         for name in types:
-            if re.search(rf"\b{name}\s*(?:<[^;]*>)?\s*(?:\{{\s*\}}|\(\s*\))\s*\(", text):
+            if compiled(rf"\b{name}\s*(?:<[^;]*>)?\s*(?:\{{\s*\}}|\(\s*\))\s*\(").search(text):
                 return True
-            named += re.findall(rf"\b{name}\b\s*(?:<[^;]*>)?[\s&]+(\w+)\s*[;({{=]", text)
-        for name in dict.fromkeys(named):
-            called = rf"\b{name}\s*(?:\.\.\.)?\s*[)>]?\s*(?:\(|\.\s*(?:template\s+)?operator)"
-            if re.search(called, text) or re.search(rf"invoke\s*\([^;]*\b{name}\b", text):
-                return True
-        return False
+            named += compiled(rf"\b{name}\b\s*(?:<[^;]*>)?[\s&]+(\w+)\s*[;({{=]").findall(text)
+        names = frozenset(named)
+        if any(called[1] in names for called in _CALLED.finditer(text)):
+            return True
+        return any(not names.isdisjoint(_NAME.findall(given[1])) for given in _INVOKED.finditer(text))
 
     def _around(self, candidate: Candidate) -> list:
         facts = self._index.declared(candidate.path)

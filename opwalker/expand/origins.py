@@ -20,12 +20,11 @@ from opwalker.expand.owners import lineage, owner, switch_of, use_place
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import Term, Unknown, print_term
-from opwalker.expand.value_words import initialiser_value
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import Block, CallFact, LambdaFact, Span2
 from opwalker.model.cpp import ClassDef
 from opwalker.model.reach import Origin
-from opwalker.notation.regex import Regex
+from opwalker.notation.regex import Regex, compiled
 
 T = TypeVar("T")
 
@@ -185,7 +184,7 @@ class Origins:
         written = body.written(span) if span is not None else text
         if not names:
             return self._at(body, offset, block, "argument" if depth == 0 else "local", written)
-        if len(names) > 1 or not re.fullmatch(_PLAIN.format(re.escape(names[0])), text):
+        if len(names) > 1 or not compiled(_PLAIN.format(re.escape(names[0]))).fullmatch(text):
             path, line = _place(body, offset, written)
             return Origin("computed", written, path, line, None, self._parts(environment, names, depth))
         return self._name(environment, names[0], depth)
@@ -210,7 +209,9 @@ class Origins:
         if held is not None:
             if held.value is None:
                 return None
-            text = initialiser_value(body.text(held.value))
+            text = body.text(held.value)
+            if text[:1] in "({" and text[-1:] in ")}":
+                text = text[1:-1].strip()
             at = held.value[0]
             return self._trace(environment.at(held.start), text, at, held.block, depth + 1, held.value)
         frame = environment.frame
@@ -316,7 +317,7 @@ def _default_line(body: Body, candidate: Candidate, parameter: TemplateParameter
 def _telling(branches: list[T], condition: Callable[[T], str], text: str) -> T:
     """Of the branches around a value, the innermost one that is there for it: ``case 4``, ``n == 4``; else the
     innermost."""
-    named = re.compile(rf"(?:(?<![!(])|.*?==\s*){re.escape(text)}\Z|[^!].*?==\s*{re.escape(text)}(?!\w)")
+    named = compiled(rf"(?:(?<![!(])|.*?==\s*){re.escape(text)}\Z|[^!].*?==\s*{re.escape(text)}(?!\w)")
     return next((one for one in branches if named.match(condition(one))), branches[0])
 
 

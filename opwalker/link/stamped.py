@@ -6,14 +6,13 @@ stamp means the same facts. What the facts say is not looked at here.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
 
 from opwalker.link.store import Store, StoreRebuilt
-from opwalker.link.store_rows import stamp_of
+from opwalker.link.store_rows import stamp_of, stamps_digest
 
 T = TypeVar("T")
 
@@ -43,9 +42,7 @@ class Stamped(Mapping[str, T]):
     def state(self) -> str:
         """A digest of all paths and stamps: equal states, equal facts."""
         if self._state is None or self._state[0] is not self.stamps:
-            rows = "\n".join(f"{path}\0{stamp}" for path, stamp in sorted(self.stamps.items()))
-            whole = hashlib.blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-            self._state = (self.stamps, whole)
+            self._state = (self.stamps, stamps_digest(self.stamps))
         return self._state[1]
 
 
@@ -71,7 +68,26 @@ class FactsInStore(Stamped[T]):
         self._decode = msgspec.msgpack.Decoder(facts).decode
         self._known: dict[str, T] = {}
         self._all = False
-        self.stamps = store.stamps(kind, producer, language)
+        self._stamps: Mapping[str, str] | None = None
+        #: The state that was told before the stamps were looked at.
+        self._told: str | None = None
+
+    @property
+    def stamps(self) -> Mapping[str, str]:
+        """A stamp for every file that there are facts of."""
+        if self._stamps is None:
+            self._stamps = self._store.stamps(*self._which, self._language)
+            if self._told is not None and self._told != super().state():
+                raise FactsGone("facts in the store have changed meanwhile", "run the command again")
+        return self._stamps
+
+    def state(self) -> str:
+        """A digest of all paths and stamps; there are thousands, and mostly none is looked at."""
+        if self._stamps is not None:
+            return super().state()
+        if self._told is None:
+            self._told = self._store.stamps_state(*self._which, self._language)
+        return self._told
 
     def __getitem__(self, path: str) -> T:
         if path not in self._known:
@@ -95,7 +111,7 @@ class FactsInStore(Stamped[T]):
     def renew(self) -> None:
         """Look at the store again: facts may have been put there since."""
         before = self.stamps
-        self.stamps = self._store.stamps(*self._which, self._language)
+        self._stamps = self._store.stamps(*self._which, self._language)
         for path in [path for path in self._known if before.get(path) != self.stamps.get(path)]:
             del self._known[path]
 

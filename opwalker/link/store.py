@@ -57,6 +57,7 @@ class Store:
         self._producers: tuple[str, ...] = ()
         self._stamps: dict[tuple[str, str, str], dict[str, str]] = {}
         self._fact_paths: dict[int, list[str]] = {}
+        self._files: tuple[object, dict[str, FileRow]] | None = None
         self._adopt(opened)
 
     @classmethod
@@ -92,14 +93,19 @@ class Store:
 
     def reopen(self) -> None:
         """In a process that was forked: go on with a connection of its own. The first one's is left as it is."""
+        self._files = None
         self._others, self._db = self._db, store_file.connect(self._path, self._timeout)
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
-    def known(self) -> dict[str, FileRow]:
-        """``{path: (size, mtime_ns, language, digest)}`` of every file, as it was when last read."""
-        rows = self._query("SELECT path, size, mtime_ns, language, digest FROM files")
-        return {text_of(row[0]): row[1:] for row in rows}
+    def known(self) -> Mapping[str, FileRow]:
+        """``{path: (size, mtime_ns, language, digest)}`` of every file, as it was when last read. Not to be changed."""
+        # It counts what other processes have written.
+        version = self._one("PRAGMA data_version")
+        if self._files is None or self._files[0] != version:
+            rows = self._query("SELECT path, size, mtime_ns, language, digest FROM files")
+            self._files = (version, {text_of(row[0]): row[1:] for row in rows})
+        return self._files[1]
 
     def paths(self, languages: Sequence[str]) -> list[str]:
         """The files in these languages, in order."""
@@ -108,17 +114,24 @@ class Store:
 
     def update_files(self, changed: Mapping[str, FileRow], removed: Iterable[str] = ()) -> None:
         """Put or replace the rows of ``changed`` and drop those of ``removed``. Facts must have been put before."""
-        rows = [(bound(path), *row) for path, row in changed.items()]
-        gone = [(bound(path),) for path in removed]
+        removed = tuple(removed)
+        rows, gone = [(bound(path), *row) for path, row in changed.items()], [(bound(path),) for path in removed]
+        version, known = self._files or (None, {})
+        held = known.keys() & {*changed, *removed}
+        languages = {row[2] for row in changed.values()} | {known[path][2] for path in held}
 
         def work(db: sqlite3.Connection) -> None:
             db.executemany("INSERT OR REPLACE INTO files VALUES(?, ?, ?, ?, ?)", rows)
             db.executemany("DELETE FROM files WHERE path = ?", gone)
             db.execute("DELETE FROM meta WHERE key = 'tree'")
+            # Of files that are not known here, it is not known what they were before.
+            store_rows.forget_stamps(db, languages=languages if self._files else None)
 
         if rows or gone:
             self._stamps.clear()
             self._write(work)
+            in_order = not removed and changed.keys() <= held
+            self._files = (version, {**known, **changed}) if in_order else None
 
     def digest_of(self, path: str) -> str | None:
         """The content digest of a file, or None for a path that is not known."""
@@ -127,17 +140,9 @@ class Store:
 
     def tree_digest(self) -> str:
         """The digest over all paths and content digests: equal trees have equal ones."""
-        kept = self.note("tree")
-        if kept is not None:
-            return kept
-
-        def work(db: sqlite3.Connection) -> str:
-            rows = db.execute("SELECT path, digest FROM files")
-            digest = tree_digest({text_of(path): content for path, content in rows})
-            db.execute("INSERT OR REPLACE INTO meta VALUES('tree', ?)", (digest,))
-            return digest
-
-        return self._write(work)
+        return self.note("tree") or self._write(
+            lambda db: store_rows.noted(db, "tree", tree_digest({path: row[3] for path, row in self.known().items()}))
+        )
 
     def languages(self) -> dict[str, int]:
         """``{language: number of files}``."""
@@ -161,7 +166,7 @@ class Store:
 
     def set_note(self, key: str, text: str) -> None:
         """Keep a short text under ``key`` for the whole tree."""
-        self._write(lambda db: db.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, text)))
+        self._write(lambda db: store_rows.noted(db, key, text))
 
     # -- facts ---------------------------------------------------------------------------------------------------------
 
@@ -208,19 +213,17 @@ class Store:
             yield text_of(path), self._unsealed(blob)
 
     def stamps(self, kind: str, producer: str, language: str) -> dict[str, str]:
-        """``{path: stamp of its facts}`` for every file in a language that has facts of this kind, in order of paths.
-
-        The same stamp means the same facts, also where the text is another. What other processes put there meanwhile
-        shows after a write of this one.
-        """
-        sql = (
-            "SELECT files.path, facts.stamp FROM files CROSS JOIN facts ON facts.digest = files.digest"
-            " WHERE facts.kind = ? AND facts.producer = ? AND files.language = ? ORDER BY files.path"
-        )
+        """As ``store_rows.stamps_of``. The same stamp means the same facts, also where the text is another. What other
+        processes put there meanwhile shows after a write of this one."""
         key = (kind, producer, language)
         if key not in self._stamps:
-            self._stamps[key] = {text_of(path): stamp for path, stamp in self._query(sql, key)}
+            self._stamps[key] = self._read(lambda db: store_rows.stamps_of(db, *key))
         return self._stamps[key]
+
+    def stamps_state(self, kind: str, producer: str, language: str) -> str:
+        """A digest of the stamps as they are now, noted for as long as no write may change them."""
+        which = (kind, producer, language)
+        return self.note(store_rows.stamps_key(*which)) or self._write(lambda db: store_rows.note_stamps(db, *which))
 
     def digests_with_facts(self, kind: str, producer: str) -> set[str]:
         """The digests of all contents whose facts of this kind are kept."""
@@ -243,14 +246,8 @@ class Store:
         dropped = count - live
         if dropped <= live or dropped < _FEWEST_DROPPED:
             return 0
-
-        def work(db: sqlite3.Connection) -> int:
-            db.execute(f"DELETE FROM facts WHERE NOT ({needed})", self._producers)
-            db.execute("DELETE FROM names WHERE fact NOT IN (SELECT id FROM facts)")
-            db.execute("DELETE FROM has WHERE fact NOT IN (SELECT id FROM facts)")
-            return dropped
-
-        return self._write(work)
+        self._write(partial(store_rows.drop_others, needed=needed, values=self._producers))
+        return dropped
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
@@ -325,7 +322,7 @@ class Store:
 
     def _adopt(self, opened: store_file.Opened) -> None:
         self._db, self._path = opened.connection, opened.path
-        self._room = (0, 0)
+        self._room, self._files = (0, 0), None
         if opened.line:
             self._say(opened.line)
 
@@ -339,8 +336,11 @@ class Store:
         return rows[0] if rows else None
 
     def _query(self, sql: str, values: Sequence[object] = ()) -> list[tuple]:
+        return self._read(lambda db: db.execute(sql, values).fetchall())
+
+    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return self._db.execute(sql, values).fetchall()
+            return work(self._db)
         except sqlite3.Error as error:
             raise self._unreadable(error) from error
 

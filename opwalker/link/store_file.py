@@ -22,7 +22,7 @@ from msgspec import Struct
 from opwalker.model.source import SourceRoot
 
 #: Raised whenever the tables or what their columns mean change; a store of another edition is made anew.
-EDITION = "3"
+EDITION = "4"
 
 #: Pages that may gather in the write-ahead log before they are copied into the database (64 MiB): a copy waits for the
 #: disk, and a first index of a large library should wait once, when it closes.

@@ -9,7 +9,7 @@ import hashlib
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -28,10 +28,50 @@ _MOST_VALUES = 900
 
 def tree_digest(digests: Mapping[str, str]) -> str:
     """The digest over all ``{path: content digest}``, in whatever order they stand."""
-    whole = hashlib.sha256()
-    for path, digest in sorted(digests.items()):
-        whole.update(f"{path}\0{digest}\n".encode("utf-8", "surrogateescape"))
-    return whole.hexdigest()
+    rows = "".join(f"{path}\0{digest}\n" for path, digest in sorted(digests.items()))
+    return hashlib.sha256(rows.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def stamps_of(db: sqlite3.Connection, kind: str, producer: str, language: str) -> dict[str, str]:
+    """``{path: stamp of its facts}`` for every file in a language that has facts of this kind, in order of paths."""
+    sql = (
+        "SELECT files.path, facts.stamp FROM files CROSS JOIN facts ON facts.digest = files.digest"
+        " WHERE facts.kind = ? AND facts.producer = ? AND files.language = ? ORDER BY files.path"
+    )
+    return {text_of(path): stamp for path, stamp in db.execute(sql, (kind, producer, language))}
+
+
+def stamps_digest(stamps: Mapping[str, str]) -> str:
+    """A digest of all paths and stamps: equal digests, equal facts."""
+    rows = "\n".join(f"{path}\0{stamp}" for path, stamp in sorted(stamps.items()))
+    return hashlib.blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+
+def noted(db: sqlite3.Connection, key: str, text: str) -> str:
+    """The text, noted under a key for the whole tree. Call in a transaction."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, text))
+    return text
+
+
+def stamps_key(kind: str, producer: str, language: str) -> str:
+    """The note that keeps a digest of the stamps of a kind of facts; it counts for as long as it is there."""
+    return f"stamps|{kind}|{language}|{producer}"
+
+
+def note_stamps(db: sqlite3.Connection, kind: str, producer: str, language: str) -> str:
+    """The digest of the stamps of a kind of facts, noted. Call in a transaction."""
+    which = (kind, producer, language)
+    return noted(db, stamps_key(*which), stamps_digest(stamps_of(db, *which)))
+
+
+def forget_stamps(db: sqlite3.Connection, kinds: Iterable[str] = (), languages: Iterable[str] | None = ()) -> None:
+    """Drop the notes of stamps of some kinds of facts and of files in some languages (None: in any). Call in a
+    transaction."""
+    kinds, languages = frozenset(kinds), None if languages is None else frozenset(languages)
+    for (key,) in db.execute("SELECT key FROM meta WHERE key GLOB 'stamps|*'").fetchall():
+        _, kind, language, _ = key.split("|", 3)
+        if kind in kinds or languages is None or language in languages:
+            db.execute("DELETE FROM meta WHERE key = ?", (key,))
 
 
 def sealed(blob: bytes) -> bytes:
@@ -76,6 +116,7 @@ def put_rows(db: sqlite3.Connection, rows: Sequence[FactsRow], replace: bool) ->
     """Insert facts and their names; those that are there stay, or with ``replace`` go before. Call in a transaction."""
     if replace:
         _drop(db, rows)
+    forget_stamps(db, {kind for _, kind, *_ in rows})
     names: list[tuple[str, str | bytes, int | None]] = []
     has: set[tuple[str, int | None]] = set()
     for digest, kind, producer, blob, defined in rows:
@@ -101,6 +142,13 @@ def _drop(db: sqlite3.Connection, rows: Sequence[FactsRow]) -> None:
         db.execute(f"DELETE FROM names WHERE fact IN ({marks})", part)
         db.execute(f"DELETE FROM has WHERE fact IN ({marks})", part)
         db.execute(f"DELETE FROM facts WHERE id IN ({marks})", part)
+
+
+def drop_others(db: sqlite3.Connection, needed: str, values: Sequence[str]) -> None:
+    """Drop the facts of which the condition ``needed`` does not hold, with their names. Call in a transaction."""
+    db.execute(f"DELETE FROM facts WHERE NOT ({needed})", values)
+    db.execute("DELETE FROM names WHERE fact NOT IN (SELECT id FROM facts)")
+    db.execute("DELETE FROM has WHERE fact NOT IN (SELECT id FROM facts)")
 
 
 def drop_oldest(db: sqlite3.Connection, most: int, most_bytes: int) -> tuple[int, int]:

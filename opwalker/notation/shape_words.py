@@ -48,6 +48,7 @@ _ELEMENT = (
     r"|u?int(?:2|4|8|16|32|64|128)?(?:_t)?|uchar|bool|long|byte|e[0-9]m[0-9](?:fn|fnuz)?|nvfp4|mxfp[48]|ue8m0|uint2)"
 )
 _DTYPE = rf"{_ELEMENT}(?:[ _]e\dm\d(?:fn|fnuz)?)?(?:\s*(?:/|\bor\b)\s*{_ELEMENT})*"
+_PLAIN_DTYPE, _ANY_DTYPE = Regex(_DTYPE), Regex(_DTYPE, re.IGNORECASE)
 _DTYPE_BEHIND = Regex(rf"[\s,:;-]*\(?({_DTYPE})(?![\w(\[])", re.IGNORECASE)
 _DTYPE_IN_BRACKETS = Regex(rf"\(({_DTYPE})\)", re.IGNORECASE)
 _DTYPE_BEFORE = Regex(rf"(?:^|[\s(])({_DTYPE})[\s:,=(-]*$", re.IGNORECASE)
@@ -134,9 +135,9 @@ def dtype_beside(before: str, after: str) -> str | None:
 def may_name_tensor(word: str) -> bool:
     """Whether a word before a shape may be a tensor's name: no ``grid``, ``range``, ``or``, ``int32``."""
     plain = word.lower()
-    return plain not in _OTHER_WORDS and plain not in _JOINING and not re.fullmatch(_DTYPE, plain)
+    return plain not in _OTHER_WORDS and plain not in _JOINING and not _PLAIN_DTYPE.fullmatch(plain)
 
 
 def is_dtype_or_nothing(text: str) -> bool:
     """Whether a text is empty or says an element type and no more."""
-    return not text.strip(" :,=-(") or re.fullmatch(_DTYPE, text.strip(" :,=-("), re.IGNORECASE) is not None
+    return not text.strip(" :,=-(") or _ANY_DTYPE.fullmatch(text.strip(" :,=-(")) is not None

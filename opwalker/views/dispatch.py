@@ -17,7 +17,7 @@ from opwalker.expand.owners import lineage, owner, switch_of, use_place
 from opwalker.expand.scalar_types import cpp_type
 from opwalker.model.body import Block, LocalFact
 from opwalker.model.walk import Dispatch, Span
-from opwalker.notation.regex import Regex
+from opwalker.notation.regex import Regex, compiled
 from opwalker.views.branches import Branches
 from opwalker.views.dispatch_rows import Leaf, axes_of, failures, rows_of
 from opwalker.views.returns import Returns, past_words, words_of
@@ -114,13 +114,17 @@ def _held(body: Body, tested: str, blocks: list[Block]) -> str | None:
 
 
 def _is_changed(body: Body, local: LocalFact) -> bool:
-    """Whether a body ever changes a local. How it touches memory takes long to read: words give a quick no."""
-    name = re.escape(local.name)
+    """Whether a body ever changes a local. How it touches memory takes long to read: words give a quick no, and its
+    assignments are read with its calls."""
+    name, text = re.escape(local.name), body.expanded.text
+    assigned = local.name in body.assigns
+    if not assigned and not compiled(rf"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:\+\+|--)").search(text):
+        return False
     operators = r"\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=)"
-    places = re.finditer(rf"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:{operators})", body.expanded.text)
+    places = compiled(rf"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:{operators})").finditer(text)
     if all(local.start <= place.start() < local.end for place in places):
         return False
-    return any(one.target == local.name for one in body.accesses.changes)
+    return assigned or any(one.target == local.name for one in body.accesses.changes)
 
 
 def _tested(body: Body, entry: Expansion, blocks: list[Block]) -> str | None:

@@ -38,7 +38,7 @@ _CHECK = Regex(r"\w*(?:CHECK|ASSERT|ENFORCE)\w*\Z")
 #: What asks how a tensor lies, in a check, and such a question wherever it stands.
 _LAID_OUT = Regex(r"(?i)stride|contig")
 _COMPARING = Regex(
-    r"\w+(?:\.value\(\))?(?:\.|->)(?:strides?\([^()]*\)\s*[!=]=|is_contiguous\w*\()"
+    r"\b\w+(?:\.value\(\))?(?:\.|->)(?:strides?\([^()]*\)\s*[!=]=|is_contiguous\w*\()"
     r"|[!=]=\s*\w+(?:\.value\(\))?(?:\.|->)strides?\([^()]*\)"
 )
 _ONE_STRIDE = Regex(r"\b(\w+)(?:\.value\(\))?(?:\.|->)stride\(\s*(\d+)\s*\)")
@@ -219,6 +219,13 @@ def _owner(expr: Expr) -> str:
     return tensor_of(expr)
 
 
+def _comparing(body: Body) -> list[str]:
+    """Where a body asks how tensors lie: the same for each of its launches."""
+    if "comparing" not in body.kept:
+        body.kept["comparing"] = _COMPARING.findall(body.expanded.text)
+    return body.kept["comparing"]
+
+
 class LaunchJoin:
     """Joins launches of one implementation to its host function, whose documented parameters are ``parameters``."""
 
@@ -334,7 +341,7 @@ class LaunchJoin:
         of the others it is said that none is."""
         host = self._way.host
         bodies = [host.body, *(v.body for n in range(1, len(site.steps) + 1) if (v := self._way.at(site.steps[:n])))]
-        texts = [text for body in bodies for text in _COMPARING.findall(body.expanded.text)]
+        texts = [text for body in bodies for text in _comparing(body)]
         named: set[str] = set()
         for call_fact in host.body.facts.calls:
             if not call_fact.arguments or not _CHECK.match(call_fact.simple.upper()):

@@ -6,6 +6,9 @@ conditions cannot hold together.
 
 from __future__ import annotations
 
+from msgspec import Struct
+
+from opwalker.expand.bodies import Body
 from opwalker.expand.environment import Environment
 from opwalker.notation.cpp_expression import Expr, negated, print_expression, terms
 from opwalker.views.domains import ANY, TRUTH, Domain, combined, compared, divisors, greatest, least, of
@@ -15,10 +18,22 @@ _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NOT_NEGATIVE = frozenset("dim ndim size numel element_size itemsize ndimension".split())
 _TRUTHS = frozenset("has_value defined is_contiguous is_cuda".split())
 _SET = Domain(None, None, None, frozenset((0,)))
+#: Ways in which one condition is remembered to have been taken in.
+_MOST_WAYS = 8
 
 
 class Contradiction(Exception):
     """Conditions that cannot hold together; ``str()`` says which and why."""
+
+
+class _Taken(Struct, frozen=True):
+    """How a condition was taken in: what was known of the values that were looked at, and what is known of some since.
+    The condition and the body are held so that they stay the same ones."""
+
+    condition: Expr
+    body: Body | None
+    before: dict[tuple, Domain | None]
+    after: dict[tuple, Domain]
 
 
 class Known:
@@ -30,6 +45,9 @@ class Known:
         self._from: dict[tuple, str] = {}
         #: The keys of values of which more is known than at the beginning.
         self.touched: set[tuple] = set()
+        #: What the condition that is being taken in has looked at so far and what it has changed, where it is noted.
+        self._before: dict[tuple, Domain | None] | None = None
+        self._after: dict[tuple, Domain] = {}
 
     def copy(self) -> Known:
         """The same knowledge, to be added to by itself."""
@@ -38,16 +56,34 @@ class Known:
         return made
 
     def hold(self, condition: Expr, environment: Environment, told: str) -> None:
-        """Takes in that a condition holds; ``told`` is what a reader is shown of it. Raises Contradiction."""
+        """Takes in that a condition holds; ``told`` is what a reader is shown of it. Raises Contradiction.
+
+        Launches by the hundred stand under the same conditions: where the same was known of the values that one looks
+        at, it says the same."""
+        ways = self._names.taken.setdefault((*self._names.place(condition, environment), told), [])
+        for way in ways:
+            if all(self._domains.get(key) == domain for key, domain in way.before.items()):
+                for key, domain in way.after.items():
+                    self._set(key, domain, told)
+                return
+        self._before, self._after = {}, {}
+        try:
+            self._hold(condition, environment, told)
+            if self._before is not None and len(ways) < _MOST_WAYS:
+                ways.append(_Taken(condition, environment.body, self._before, self._after))
+        finally:
+            self._before = None
+
+    def _hold(self, condition: Expr, environment: Environment, told: str) -> None:
         if condition.kind == "unary" and condition.text == "!":
             turned = negated(condition.parts[0])
             if turned.kind == "unary":
                 self._narrow(condition.parts[0], environment, of((0,)), told, condition)
             else:
-                self.hold(turned, environment, told)
+                self._hold(turned, environment, told)
         elif condition.kind == "binary" and condition.text == "&&":
             for part in terms(condition, "&&"):
-                self.hold(part, environment, told)
+                self._hold(part, environment, told)
         elif condition.kind == "binary" and condition.text == "||":
             self._either(condition, environment, told)
         elif condition.kind == "binary" and condition.text in COMPARISONS:
@@ -62,12 +98,13 @@ class Known:
             self._narrow(condition, environment, _SET, told, condition)
 
     def _either(self, condition: Expr, environment: Environment, told: str) -> None:
+        self._before = None  # it looks at everything
         possible: list[Known] = []
         why: Contradiction | None = None
         for part in terms(condition, "||"):
             trial = self.copy()
             try:
-                trial.hold(part, environment, told)
+                trial._hold(part, environment, told)
                 possible.append(trial)
             except Contradiction as contradiction:
                 why = contradiction
@@ -81,8 +118,20 @@ class Known:
             before = self._domains.get(key, ANY)
             after = before.met(joined)
             if after != before:
-                self._domains[key], self._from[key] = after, told
-                self.touched.add(key)
+                self._set(key, after, told)
+
+    def _set(self, key: tuple, domain: Domain, told: str) -> None:
+        self._domains[key], self._from[key] = domain, told
+        self.touched.add(key)
+        if self._before is not None:
+            self._after[key] = domain
+
+    def _of(self, key: tuple) -> Domain | None:
+        """What is known of a value so far."""
+        found = self._domains.get(key)
+        if self._before is not None and key not in self._after:
+            self._before.setdefault(key, found)
+        return found
 
     def _narrow(self, expr: Expr, environment: Environment, wanted: Domain, told: str, condition: Expr) -> None:
         """Takes in that an expression has one of some values."""
@@ -90,13 +139,12 @@ class Known:
             return
         key = self._names.key(expr, environment)
         made = self._made(expr, environment)
-        held = self._domains.get(key, ANY) if key is not None else ANY
+        held = (self._of(key) if key is not None else None) or ANY
         if made.met(held).met(wanted).is_empty:
             raise Contradiction(self._why(expr, environment, made, wanted, told, key, condition))
         narrowed = held.met(wanted)
         if key is not None and narrowed != held:
-            self._domains[key], self._from[key] = narrowed, told
-            self.touched.add(key)
+            self._set(key, narrowed, told)
 
     def _why(
         self,
@@ -123,8 +171,9 @@ class Known:
     def _domain(self, expr: Expr, environment: Environment, steps: int = 0) -> Domain:
         """What an expression can be."""
         made = self._made(expr, environment, steps)
-        key = self._names.key(expr, environment) if self._domains else None
-        return made.met(self._domains[key]) if key is not None and key in self._domains else made
+        key = self._names.key(expr, environment) if self._domains or self._before is not None else None
+        known = self._of(key) if key is not None else None
+        return made.met(known) if known is not None else made
 
     def _made(self, expr: Expr, environment: Environment, steps: int = 0) -> Domain:
         """What an expression can be by what it is made from."""

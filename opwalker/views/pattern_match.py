@@ -23,7 +23,7 @@ from opwalker.model.statements import Routine, Statement
 from opwalker.notation.asm_statement import parse_asm
 from opwalker.notation.pattern_query import INSIDE, REFERENCE
 from opwalker.notation.ptx import decode
-from opwalker.notation.regex import Regex
+from opwalker.notation.regex import Regex, compiled
 
 #: The most characters of a hit's text that an answer repeats.
 SHOWN = 200
@@ -186,7 +186,7 @@ def _literal(captured: str | None) -> str:
 def _answer(condition: Condition, value: str) -> tuple[tuple[str, str], ...] | None:
     if condition.operator in ("=", "!="):
         return () if (value == condition.value) == (condition.operator == "=") else None
-    match = re.search(condition.value, value)
+    match = compiled(condition.value).search(value)
     if condition.operator == "!~":
         return () if match is None else None
     if match is None:
@@ -322,7 +322,7 @@ def _declared(subject: str, facts: CppFacts | Declared, code: str) -> Iterator[_
         for one in facts.classes:
             whole = code[one.offset : one.body_start].rstrip(" \n{")
             # A template's parameters stand before the word that the class begins with.
-            word = re.search(rf"\b{one.kind}\b[^<>{{}};]*?\b{re.escape(one.name)}\b", whole)
+            word = compiled(rf"\b{one.kind}\b[^<>{{}};]*?\b{re.escape(one.name)}\b").search(whole)
             head, line = " ".join(whole.split()), one.line + (whole.count("\n", 0, word.start()) if word else 0)
             members = _flat(code[one.body_start : one.body_end])
             fields = {"name": one.name, "kind": one.kind, "head": head, "members": members}

@@ -10,18 +10,13 @@ import re
 from functools import cached_property
 
 from opwalker.expand.bodies import Body
-from opwalker.notation.regex import Regex
+from opwalker.notation.regex import Regex, compiled
 from opwalker.views.value_facts import Known
 
-#: The forms of a change, each with the word that it is of; what stands behind a match's first part is looked at alone,
-#: since it may be a match of its own.
-_CHANGED = (
-    Regex(r"(?:\+\+|--)(?=\s*(\w+))"),
-    Regex(r"\b(\w+)\b(?=\s*(?:\+\+|--))"),
-    Regex(r"[(,={](?=\s*&\s*(\w+))"),
-    Regex(r">>(?=\s*(\w+))"),
-)
-_LISTED = Regex(r"\b(?:tie|swap)\((?=([^()]*))")
+#: Where a change may begin: every form of one but that of a name with its operator behind it.
+_BEGINS = Regex(r"\+(?=\+)|-(?=-)|[(,={](?=\s*&)|>(?=>)|\b(?:tie|swap)(?=\()")
+#: The word that a form of a change is of, or what it lists.
+_CHANGED = Regex(r"(?:\+\+|--|[(,={]\s*&|>>)\s*(\w+)|(?:tie|swap)\(([^()]*)")
 _WORD = Regex(r"\w+")
 
 
@@ -51,8 +46,32 @@ class Marks:
 
     def _read_words(self) -> frozenset[str]:
         full = self._body.expanded.full
-        words = {match.group(1) for form in _CHANGED for match in form.finditer(full)}
-        return frozenset(words.union(*(_WORD.findall(match.group(1)) for match in _LISTED.finditer(full))))
+        words: set[str] = set()
+        for begin in self._begins:
+            match = _CHANGED.match(full, begin)
+            if match is not None:
+                words.update(_WORD.findall(match[1] or match[2] or ""))
+            if full[begin] in "+-":
+                start = end = self._ends_before(begin)
+                while start and (full[start - 1].isalnum() or full[start - 1] == "_"):
+                    start -= 1
+                words.update(_WORD.findall(full[start:end]))
+        return frozenset(words)
+
+    @property
+    def _begins(self) -> list[int]:
+        """Where changes may begin, whatever they are of."""
+        if "marks begin" not in self._body.kept:
+            found = [match.start() for match in _BEGINS.finditer(self._body.expanded.full)]
+            self._body.kept["marks begin"] = found
+        return self._body.kept["marks begin"]
+
+    def _ends_before(self, offset: int) -> int:
+        """Where the last text before an offset ends that is no white space."""
+        full = self._body.expanded.full
+        while offset and full[offset - 1].isspace():
+            offset -= 1
+        return offset
 
     @cached_property
     def _given(self) -> dict[str, list[tuple[str, int, int]]]:
@@ -75,4 +94,13 @@ class Marks:
         word = re.escape(text)
         counted = rf"(?:\+\+|--)\s*{word}\b|\b{word}\s*(?:\+\+|--)|[(,={{]\s*&\s*{word}\b(?!\s*[.\[(]|->)"
         read = rf">>\s*{word}\b\s*;|\btie\([^()]*\b{word}\b|\bswap\([^()]*\b{word}\b"
-        return [match.start() for match in re.finditer(f"{counted}|{read}", self._body.expanded.full)]
+        form, full = compiled(f"{counted}|{read}"), self._body.expanded.full
+        before = (self._ends_before(begin) - len(text) for begin in self._begins if full[begin] in "+-")
+        found: list[int] = []
+        end = 0
+        for begin in sorted({*self._begins, *(place for place in before if place >= 0)}):
+            match = form.match(full, begin) if begin >= end else None
+            if match is not None:
+                found.append(begin)
+                end = match.end()
+        return found

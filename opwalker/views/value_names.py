@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.environment import Environment
@@ -42,9 +43,9 @@ _PLAIN_NAME = Regex(r"\w+")
 #: Names that are counted, given a value together with an operator, handed out by address or by reference, read into, or
 #: changed by a method that ends in an underscore.
 _MOVED = Regex(
-    r"(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%&|^]=(?!=)|<<=|>>=)"
+    r"(?:\+\+|--)\s*([A-Za-z_]\w*)|(?<![A-Za-z_])([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%&|^]=(?!=)|<<=|>>="
+    r"|(?:\.|->)\s*(?:\w+_|reset|emplace|clear|resize|swap|push_back|insert|erase|assign)\s*\()"
     r"|(?<![&\w)\]])&\s*([A-Za-z_]\w*)|&\s*\w+\s*=\s*([A-Za-z_]\w*)\s*;|>>\s*([A-Za-z_]\w*)"
-    r"|([A-Za-z_]\w*)\s*(?:\.|->)\s*(?:\w+_|reset|emplace|clear|resize|swap|push_back|insert|erase|assign)\s*\("
 )
 #: Functions that change what they are given, and names of those of other libraries that do not: C has no references,
 #: and what torch is given stays.
@@ -73,15 +74,22 @@ class ValueNames:
         #: Constants and keys, by expression and place; expression and body are held so that they stay the same ones.
         self._constants: dict[tuple, tuple[Expr, Body | None, int | None]] = {}
         self._keys: dict[tuple, tuple[Body, tuple | None]] = {}
+        #: What ``Known`` remembers of conditions, by place.
+        self.taken: dict[tuple, list[Any]] = {}
+
+    @staticmethod
+    def place(expr: Expr, environment: Environment) -> tuple:
+        """Where an expression is read; it counts for as long as the expression and the body are held."""
+        number = environment.frame.number if environment.frame is not None else 0
+        choices = environment.choices
+        calls = tuple((start, getattr(choices[start], "start", -1)) for start in sorted(choices)) if choices else ()
+        return id(expr), number, id(environment.body), environment.offset, calls
 
     def constant(self, expr: Expr, environment: Environment) -> int | None:
         """The value of a constant expression of integers or enumerators."""
         if expr.kind in ("string", "raw"):
             return None
-        number = environment.frame.number if environment.frame is not None else 0
-        choices = environment.choices
-        calls = tuple((start, getattr(choices[start], "start", -1)) for start in sorted(choices)) if choices else ()
-        place = (id(expr), number, id(environment.body), environment.offset, calls)
+        place = self.place(expr, environment)
         held = self._constants.get(place)
         if held is None:
             held = self._constants[place] = (expr, environment.body, _constant(expr, environment))
@@ -268,5 +276,8 @@ def _may_change(call: CallFact, position: int, index: Index) -> bool:
 
 
 def _captures(body: Body, held: LambdaFact) -> str:
-    text = body.expanded.full[held.start : held.body[0]]
-    return re.sub(r"\s", "", text[: text.find("]")])
+    known: dict[int, str] = body.kept.setdefault("captures", {})
+    if held.start not in known:
+        text = body.expanded.full[held.start : held.body[0]]
+        known[held.start] = "".join(text[: text.find("]")].split())
+    return known[held.start]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from opwalker.link import store as store_module
 from opwalker.link.store import Store, tree_digest
+from opwalker.link.store_rows import stamps_digest
 from opwalker.model.source import SourceRoot
 
 ROOT = SourceRoot("/some/where/lib", "lib")
@@ -153,6 +154,70 @@ def test_the_tree_digest_follows_paths_and_contents_and_nothing_else(
     assert changed != first
     store.update_files({"c.cu": (20, 777, "cuda", digest("c"))}, ["b.cu"])
     assert store.tree_digest() not in (first, changed)
+
+
+def test_the_files_are_those_that_any_process_has_written(tmp_path: Path, lines: list[str]) -> None:
+    """Rows are held in memory, and read again where another process has written meanwhile."""
+    one, two = Store.open(ROOT, tmp_path, lines.append), Store.open(ROOT, tmp_path, lines.append)
+    fill(one)
+    held = one.known()
+    assert one.known() is held
+    one.update_files({"b.cu": (21, 3, "cuda", digest("c"))})
+    assert list(one.known().items()) == list(two.known().items())
+    assert one.known()["b.cu"] == (21, 3, "cuda", digest("c")) and held["b.cu"] == (20, 2, "cuda", digest("b"))
+    two.update_files({"b.cu": (22, 4, "cuda", digest("d"))})
+    # What this one counted on when it wrote is not what was there.
+    one.update_files({"x/a.cu": (11, 5, "cuda", digest("e"))})
+    assert one.known() == two.known()
+    assert one.tree_digest() == tree_digest({"b.cu": digest("d"), "x/a.cu": digest("e")})
+    for changed, removed in (({"a.cu": (1, 1, "cuda", digest("a"))}, ()), ({}, ["b.cu"])):
+        one.update_files(changed, removed)
+        assert list(one.known().items()) == list(two.known().items())
+    one.close()
+    two.close()
+
+
+STAMPS = ("cpp", "p1", "cuda")
+#: What changes the facts of CUDA files, and what does not.
+WRITES = {
+    "another content": (lambda s: s.update_files({"b.cu": (20, 2, "cuda", digest("a"))}), True),
+    "a file more": (lambda s: s.update_files({"c.cu": (20, 2, "cuda", digest("a"))}), True),
+    "a file less": (lambda s: s.update_files({}, ["b.cu"]), True),
+    "another language": (lambda s: s.update_files({"b.cu": (20, 2, "cpp", digest("b"))}), True),
+    "other facts": (lambda s: s.put_facts([(digest("a"), "cpp", "p1", b"other", [])], replace=True), True),
+    "a file in another language": (lambda s: s.update_files({"d.py": (1, 1, "python", digest("d"))}), False),
+    "other facts of another kind": (lambda s: s.put_facts([(digest("a"), "py", "p1", b"other", [])]), False),
+    "a note": (lambda s: s.set_note("tree", "text"), False),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("known", [False, True])
+def test_the_state_of_stamps_is_that_of_the_facts(store: Store, name: str, known: bool) -> None:
+    write, changes = WRITES[name]
+    fill(store)
+    if known:
+        store.known()
+    before = store.stamps_state(*STAMPS)
+    assert before == stamps_digest(store.stamps(*STAMPS))
+    write(store)
+    store._stamps.clear()
+    assert store.stamps_state(*STAMPS) == stamps_digest(store.stamps(*STAMPS))
+    assert (store.stamps_state(*STAMPS) != before) is changes
+
+
+def test_a_state_of_stamps_is_worked_out_once(store: Store) -> None:
+    fill(store)
+    store.known()
+    states = {store.stamps_state(*STAMPS)}
+    store.update_files({"d.py": (1, 1, "python", digest("d")), "e.py": (1, 1, "python", digest("d"))})
+    store.known()
+    store.update_files({"d.py": (1, 2, "python", digest("e"))}, ["e.py"])
+    asked: list[str] = []
+    store._db.set_trace_callback(asked.append)
+    states.add(store.stamps_state(*STAMPS))
+    store._db.set_trace_callback(None)
+    assert len(states) == 1 and [sql for sql in asked if " facts" in sql] == []
 
 
 def test_complete_holds_until_a_file_changes(store: Store) -> None:
