@@ -339,6 +339,11 @@ class Answers:
     def _sorted(self) -> list[tuple[str, tuple[int, int, str, str]]]:
         return sorted(self.known.items())
 
+    @functools.cached_property
+    def _listing(self) -> bytes:
+        """Which files there are."""
+        return "".join(f"{path}\n" for path, _ in self._sorted).encode("utf-8", "surrogateescape")
+
     def _state(self, languages: tuple[str, ...]) -> str:
         """A digest of the contents that an answer depends on."""
         if not languages:
@@ -346,12 +351,12 @@ class Answers:
         if languages not in self._states:
             from opwalker.facts.build_files import is_setup_script
 
-            state = hashlib.blake2b(digest_size=16)
             named = {path for kind in languages for path in self.store.paths_with(kind)}
             if "py_builds" in languages:
                 named.update(path for path in self.known if is_setup_script(path))
-            rows = (f"{path}:{row[3]};" if row[2] in languages or path in named else path for path, row in self._sorted)
-            state.update("\n".join(rows).encode("utf-8", "surrogateescape"))
+            said = [f"{path}:{row[3]}" for path, row in self._sorted if row[2] in languages or path in named]
+            state = hashlib.blake2b(self._listing, digest_size=16)
+            state.update("\n".join(said).encode("utf-8", "surrogateescape"))
             self._states[languages] = state.hexdigest()
         return self._states[languages]
 

@@ -104,11 +104,18 @@ class NameLookup(Sight):
             return self._lambda_term(best, name)
         if best is None:
             return None
-        if best.type in ("using", "namespace"):
-            return self.at(best.start).type(self.body.text(best.value))
-        if best.value is None or not _CONSTANT.search(best.type):
+        alias = best.type in ("using", "namespace")
+        if not alias and (best.value is None or not _CONSTANT.search(best.type)):
             return self._object(name)
-        return self.at(best.start).initialiser(self.body.text(best.value).strip(), best.type)
+        if self.frame is None or self.choices or self.bound:
+            return self._made(best, alias)
+        # What a constant of a function is, is asked for by each of the others that are made from it.
+        key = "local", self.body, best.start, name, self.tools.index.changes
+        return self.once(self.frame.memo, key, lambda: self._made(best, alias))
+
+    def _made(self, local: LocalFact, alias: bool) -> Term:
+        text, there = self.body.text(local.value), self.at(local.start)
+        return there.type(text) if alias else there.initialiser(text.strip(), local.type)
 
     def initialiser(self, text: str, kind: str) -> Term:
         """The value of a constant of a declared type, from its initialiser."""

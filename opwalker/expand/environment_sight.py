@@ -7,11 +7,32 @@ again and again, so each answer is kept for as long as the list of entries is th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from opwalker.expand.resolve import visible
+from opwalker.expand.terms import Term, Unknown
+
+#: Up to this depth what cannot be worked out is not tried again.
+_SHALLOW = 12
 
 
 class Sight:
     """Entries of names narrowed by files, conditions and scopes."""
+
+    def once(self, memo: dict, key: tuple, read: Callable[[], Term]) -> Term:
+        """What is read the first time for a key; or what is raised then, where no more lies behind."""
+        held = memo.get(key)
+        if held is None:
+            try:
+                held = read()
+            except Unknown as unknown:
+                if self.depth > _SHALLOW:
+                    raise
+                held = unknown
+            memo[key] = held
+        if isinstance(held, Unknown):
+            raise held.with_traceback(None)  # or each time adds where it went, and keeps that alive
+        return held
 
     def _seen(self, entries):
         """Entries of files that the translation unit reads, in conditions that may hold; nearest scope first."""

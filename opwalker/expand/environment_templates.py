@@ -23,6 +23,7 @@ from opwalker.expand.terms import (
     Term,
     TypeTerm,
     Unknown,
+    builtin,
     flattened,
     join_arguments,
     print_term,
@@ -268,8 +269,11 @@ class TemplateReading(StandardTemplates):
     def _typed(self, term: Term, parameter: TemplateParameter, bound, context) -> Term:
         if not isinstance(term, ConstTerm | ListTerm) or parameter.type in (None, "auto"):
             return term
+        plain = builtin(parameter.type)
+        if plain is not None and isinstance(term, ConstTerm):
+            return as_type(term, plain)
         inside = self.under(context or self.context, dict(bound))
-        kind = inside.type(parameter.type).text
+        kind = plain or inside.type(parameter.type).text
         if isinstance(term, ConstTerm):
             return as_type(term, kind)
         number = inside.converted(term, kind)

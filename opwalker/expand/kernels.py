@@ -26,6 +26,9 @@ from opwalker.notation.regex import Regex
 
 NAME = Regex(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
 _WORD = Regex(r"[A-Za-z_]\w*")
+#: A name alone, as the address of what it means, or as ``(void*)`` of it.
+_ONE_NAME = Regex(r"&?\s*\(?(?:void\s*(?:const)?\s*\*\s*\)\s*)?\w+")
+_BLANKS = Regex(r"\s*")
 _SCOPED = Regex(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
 _MAX_DEPTH = 24
 #: Expressions that are read for one that may mean a kernel.
@@ -63,26 +66,31 @@ class KernelFinder:
 
     def in_argument(self, body: Body, span: Span2, frame: Frame) -> tuple[KernelRef, ...]:
         """As ``kernels``, for an argument of a call: a cheap no for the many that hold plain values."""
-        text = body.text(span)
-        words = set(re.findall(r"[A-Za-z_]\w*", text))
-        if not words:
-            return ()
+        # A function is read in a frame for each of its instances: what its text says is the same in all of them.
+        known = body.kept.setdefault("arguments", {})
+        key = span, self._index.changes
+        if key not in known:
+            words = frozenset(_WORD.findall(body.text(span)))
+            known[key] = words, bool(words) and self._may_hold(body, span, words)
+        words, may_hold = known[key]
+        return self.kernels(body, span, frame) if may_hold or words & frame.functions.keys() else ()
+
+    def _may_hold(self, body: Body, span: Span2, words: frozenset[str]) -> bool:
+        """Whether an argument may be a kernel by what its function's text says."""
         names = self._index.names_of_kind("kernel")
-        if words & names or words & frame.functions.keys():
-            return self.kernels(body, span, frame)
-        if re.fullmatch(r"&?\s*\(?(?:void\s*(?:const)?\s*\*\s*\)\s*)?\w+", text):
-            for word in words:
-                if any(word == name for held in body.enclosing_lambdas(span[0]) for _, name in held.parameters):
-                    return self.kernels(body, span, frame)
-                for local in body.locals.get(word, ()):
-                    value = body.text(local.value) if local.value else ""
-                    if (
-                        set(re.findall(r"[A-Za-z_]\w*", value)) & names
-                        or "(*" in local.type
-                        or local.type.startswith("auto")
-                    ):
-                        return self.kernels(body, span, frame)
-        return ()
+        if words & names:
+            return True
+        if not _ONE_NAME.fullmatch(body.text(span)):
+            return False
+        if any(name in words for held in body.enclosing_lambdas(span[0]) for _, name in held.parameters):
+            return True
+        return any(
+            "(*" in local.type
+            or local.type.startswith("auto")
+            or not names.isdisjoint(_WORD.findall(body.text(local.value) if local.value else ""))
+            for word in words
+            for local in body.locals.get(word, ())
+        )
 
     def kernels(
         self, body: Body, span: Span2, frame: Frame, passed: tuple[Span2, ...] | None = None
@@ -140,7 +148,7 @@ class KernelFinder:
                 return
             name, at = whole_name(text, match, end)
             simple = name.split("::")[-1]
-            after = re.compile(r"\s*").match(text, at, end).end()
+            after = _BLANKS.match(text, at, end).end()
             arguments: tuple[str, ...] = ()
             spans: tuple[Span2, ...] = ()
             if after < end and text[after] == "<" and not text.startswith("<<<", after):
@@ -150,7 +158,7 @@ class KernelFinder:
                     arguments = tuple(" ".join(text[a:b].split()) for a, b in spans)
                     if simple in kernel_names:
                         at = close
-                    after = re.compile(r"\s*").match(text, close, end).end()
+                    after = _BLANKS.match(text, close, end).end()
             called = after < end and text[after] == "("
             if simple in _NOT_VALUES:
                 continue

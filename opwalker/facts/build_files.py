@@ -36,7 +36,8 @@ def build_language(path: str) -> str | None:
 
 def is_setup_script(path: str) -> bool:
     """True for ``setup.py`` and its variants (``setup_rocm.py``)."""
-    return _SETUP.match(posixpath.basename(path)) is not None
+    # Thousands of paths are asked about: most are told by one word that they lack.
+    return "setup" in path and _SETUP.match(posixpath.basename(path)) is not None
 
 
 def read_build_file(path: str, text: str) -> BuildFile | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from opwalker.expand.environment_names import NameLookup
 from tests.expand.instance_sections import FOLDER, Section, predicted, sections, split_instance
 from tests.not_run import NotRun
 
@@ -33,6 +34,32 @@ def test_the_instances_of_a_section(section: Section) -> None:
 def test_every_file_has_sections_and_every_section_expects_something() -> None:
     assert {path.stem for path in FOLDER.glob("*.cu")} == {section.file for section in SECTIONS}
     assert all(section.instances for section in SECTIONS)
+
+
+#: Constants made from one another, and a local of the same name in another branch.
+CHAIN = """template <int A> __global__ void k() {}
+template <int N> void launcher() {
+  constexpr int a0 = N;
+  constexpr int a1 = a0 + a0;
+  constexpr int a2 = a1 + a1 + a0;
+  using I = std::integral_constant<int, a2>;
+  constexpr int a3 = a2 + I::value;
+  k<a3><<<1, 1>>>();
+  { constexpr int a2 = 100; constexpr int a4 = a2 + a1; k<a4><<<1, 1>>>(); }
+}
+void op() { launcher<1>(); launcher<3>(); }
+"""
+
+
+def test_a_constant_of_a_function_is_worked_out_once_for_each_of_its_instances(monkeypatch) -> None:
+    read = []
+    initialiser = NameLookup.initialiser
+    monkeypatch.setattr(NameLookup, "initialiser", lambda *given: read.append(given[1]) or initialiser(*given))
+    found, reasons = predicted(CHAIN)
+    assert found == {"k": {"10", "30", "102", "106"}} and not reasons
+    assert {text: read.count(text) for text in read} == {
+        "N": 2, "a0 + a0": 2, "a1 + a1 + a0": 2, "a2 + I::value": 2, "100": 2, "a2 + a1": 2,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("file", sorted({section.file for section in SECTIONS}))
