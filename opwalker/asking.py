@@ -125,8 +125,8 @@ class Session(Answers):
         from opwalker.views.build_side import build_view
 
         builds = self.builds
-        folders = dict.fromkeys(folder for target in builds.targets for folder in target.include_dirs)
-        index = Index(self._stored, tuple(folders))
+        searched = [(target.include_dirs, [source.path for source in target.sources]) for target in builds.targets]
+        index = Index(self._stored, searched)
         self._read = index.reads
         return Workbench(
             index,

@@ -69,7 +69,7 @@ def tree(
         lambda path: (names_of or {}).get(path, ()),
         lambda name: (defines_of or {}).get(name, ()),
     )
-    return Workbench(Index(MemoryStore(files), include_dirs=include_dirs), view, build, asked)
+    return Workbench(Index(MemoryStore(files), [(include_dirs, ())]), view, build, asked)
 
 
 def functions(facts: CppFacts) -> list[str]:

@@ -22,6 +22,7 @@ from opwalker.expand.terms import (
     Unknown,
     builtin,
 )
+from opwalker.expand.value_words import initialiser_value
 from opwalker.model.body import LambdaFact, LocalFact
 from opwalker.notation.regex import Regex
 
@@ -126,9 +127,7 @@ class NameLookup(Sight):
         if listed and (extent or kind.startswith(("std::array", "cuda::std::array"))):
             return self._elements_of(self._array(evaluate(text, self)), kind)
         if kind in ("auto", ""):
-            if text[:1] in "({" and text[-1:] in ")}":
-                text = text[1:-1]
-            return evaluate(text, self)
+            return evaluate(initialiser_value(text), self)
         try:
             declared = self.type(kind).text
         except Unknown:
@@ -136,9 +135,7 @@ class NameLookup(Sight):
         if listed and declared is not None and self._is_aggregate(declared):
             made = evaluate(text, self)
             return ListTerm(made.items, declared) if isinstance(made, ListTerm) else made
-        if text[:1] in "({" and text[-1:] in ")}":
-            text = text[1:-1]
-        term = evaluate(text, self)
+        term = evaluate(initialiser_value(text), self)
         number = value_of(term)
         if number is None:
             return term

@@ -20,6 +20,7 @@ from opwalker.expand.owners import lineage, owner, switch_of, use_place
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import Term, Unknown, print_term
+from opwalker.expand.value_words import initialiser_value
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import Block, CallFact, LambdaFact, Span2
 from opwalker.model.cpp import ClassDef
@@ -209,9 +210,7 @@ class Origins:
         if held is not None:
             if held.value is None:
                 return None
-            text = body.text(held.value)
-            if text[:1] in "({" and text[-1:] in ")}":
-                text = text[1:-1].strip()
+            text = initialiser_value(body.text(held.value))
             at = held.value[0]
             return self._trace(environment.at(held.start), text, at, held.block, depth + 1, held.value)
         frame = environment.frame

@@ -187,7 +187,7 @@ class Resolver:
             if "deleted" in function.flags or not self.is_read(path, function, context.root):
                 continue
             if not self._reachable(path, function, context):
-                if fits and kernel is False and not is_internal(function):
+                if fits and not is_internal(function):
                     elsewhere.append(Candidate(path, function))
                 continue
             if not fits:

@@ -197,6 +197,8 @@ def builtin(text: str) -> str | None:
     bare = words.removeprefix("::")
     for prefix in ("std::", "cuda::std::"):
         bare = bare.removeprefix(prefix)
+    if bare.endswith("_t") and bare.startswith("cutlass::") and bare[len("cutlass::") :] in _BUILTIN:
+        bare = bare[len("cutlass::") :]  # its headers bring in those of <cstdint>
     if bare in _BUILTIN:
         return _BUILTIN[bare]
     if bare in _SELF or bare in _VECTORS:

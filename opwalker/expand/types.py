@@ -9,6 +9,7 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.frames import Frame
 from opwalker.expand.operators import last_member, opening
 from opwalker.expand.resolve import Context, strip_arguments
+from opwalker.expand.value_words import initialiser_value
 from opwalker.link.index import Index
 from opwalker.model.body import LocalFact
 from opwalker.notation.regex import Regex
@@ -77,9 +78,7 @@ class TypeReader:
         type_text = self._bare(local.type)
         if type_text not in ("auto", "") and not type_text.startswith("decltype"):
             return type_text
-        value = body.text(local.value).lstrip("=: ") if local.value else ""
-        if value[:1] in "({" and value[-1:] in ")}":
-            value = value[1:-1]
+        value = initialiser_value(body.text(local.value).lstrip("=: ")) if local.value else ""
         return self.of_expression(value, body, frame, depth + 1)
 
     def _of_name(self, name: str, body: Body, frame: Frame, depth: int) -> str | None:

@@ -37,6 +37,11 @@ def closes(text: str) -> bool:
     return False
 
 
+def initialiser_value(text: str) -> str:
+    """What an initialiser gives: ``16`` for ``(16)`` and ``{16}``, all of it for ``(16) / (2)``."""
+    return text[1:-1].strip() if text[:1] in ("(", "{") and closes(text) else text
+
+
 @lru_cache(maxsize=64)
 def asserted_sizes(text: str) -> dict[str, tuple[Expr, int]]:
     """What ``static_assert(sizeof(T) == SIZE)`` of a body state: the sizes by type, with where they stand."""

@@ -6,14 +6,13 @@ In: a store of per-file facts. Out: ``Index``, which every later stage asks. It 
 
 from __future__ import annotations
 
-import posixpath
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from opwalker.link.by_name import ByName
+from opwalker.link.include_folders import IncludeFolders, Searched
 from opwalker.link.traced import Declared, Names, NotedFacts, Reads
 from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Parameter, Variable
 
@@ -50,17 +49,15 @@ _FEW = 48
 class Index:
     """Facts of a tree, joined by name and by include."""
 
-    def __init__(self, store: FactStore, include_dirs: Sequence[str] = ()) -> None:
+    def __init__(self, store: FactStore, searched: Sequence[Searched] = ()) -> None:
         #: What was asked for so far.
         self.reads = Reads()
         self._stored = store
         self.store: FactStore = NotedFacts(store, self.reads)
-        self._include_dirs = tuple(include_dirs)
+        self._include_folders = IncludeFolders(lambda: self.paths, searched)
         self._facts: dict[str, CppFacts | None] = {}
         self._declared_in: dict[str, tuple[CppFacts | None, Declared | None]] = {}
-        self._by_base: dict[str, list[str]] | None = None
         self._paths: frozenset[str] | None = None
-        self._listed: dict[str, list[str]] = {}
         self._includes: dict[str, tuple[tuple[int, str], ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._includers: dict[str, list[str]] | None = None
@@ -321,31 +318,7 @@ class Index:
 
     def resolve_include(self, includer: str, target: str) -> str | None:
         """The tree's file that an ``#include`` in ``includer`` means; None for one that is outside the tree."""
-        target = posixpath.normpath(target)
-        beside = posixpath.normpath(posixpath.join(posixpath.dirname(includer), target))
-        if beside in self.paths:
-            return beside
-        listed = self._listed.get(target)
-        if listed is None:
-            meant = [posixpath.normpath(posixpath.join(folder, target)) for folder in self._include_dirs]
-            listed = self._listed[target] = [candidate for candidate in meant if candidate in self.paths]
-        if listed:
-            # Targets of one tree list folders of their own: that of the includer's target is the nearest, as a rule.
-            return max(listed, key=lambda p: len(posixpath.commonpath([p, includer])))
-        if self._by_base is None:
-            by_base: dict[str, list[str]] = defaultdict(list)
-            for path in sorted(self.paths):
-                by_base[posixpath.basename(path)].append(path)
-            self._by_base = dict(by_base)
-        clean = target
-        while clean.startswith("../"):
-            clean = clean[3:]
-        tail = "/" + clean
-        matching = [p for p in self._by_base.get(posixpath.basename(clean), ()) if p == clean or p.endswith(tail)]
-        if not matching:
-            return None
-        # Several trees may hold the same header: the one nearest to the includer is meant.
-        return max(matching, key=lambda p: (len(posixpath.commonpath([p, includer]) or ""), -len(p), p))
+        return self._include_folders.resolve(includer, target)
 
     def includes(self, path: str) -> tuple[tuple[int, str], ...]:
         """The includes of a file that lie in the tree: ``(offset, path)`` in order."""

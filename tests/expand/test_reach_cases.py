@@ -245,6 +245,8 @@ OUTSIDE = [
     ("template <at::ScalarType S>", "at::ScalarType::Float", "(c10::ScalarType)6"),
     ("template <typename T>", "cutlass::float_e4m3_t", "cutlass::float_e4m3_t"),
     ("template <typename T>", "cutlass::half_t*", "cutlass::half_t*"),
+    ("template <typename T>", "cutlass::int8_t", "signed char"),
+    ("template <typename T>", "::cutlass::uint32_t", "unsigned int"),
     ("template <at::ScalarType S>", "c10::CppTypeToScalarType<Mine>::value", None),
     ("template <typename T>", "cutlass::Array<float, 4>", None),
 ]  # fmt: skip

@@ -75,6 +75,19 @@ def test_a_declaration_alone_is_said_to_be_one() -> None:
     assert not bench.unit().resolver.function("g", Context("a.cu", "a.cu"), 1).declared
 
 
+@pytest.mark.parametrize(("head", "kernel"), [("void", False), ("__global__ void", True)])
+def test_what_is_declared_here_and_defined_in_a_header_of_another_unit(head: str, kernel: bool) -> None:
+    files = {
+        "decl.h": f"template <typename T>\n{head} f(T* a);\n",
+        "def.h": f"template <typename T>\n{head} f(T* a) {{}}\n",
+        "a.cu": '#include "decl.h"\n',
+        "b.cu": f'#include "decl.h"\n#include "def.h"\ntemplate {head} f<float>(float* a);\n',
+    }
+    resolver = tree(files).unit().resolver
+    declared = resolver.function("f", Context("a.cu", "a.cu"), 1, kernel)
+    assert [candidate.path for candidate in declared.candidates] == ["def.h"]
+
+
 def test_several_definitions_of_a_name_are_all_possible() -> None:
     bench = tree({"a.cu": "", "b.cu": "void f() {}\n", "c.cu": "void f() {}\n"})
     resolution = bench.unit().resolver.function("f", Context("a.cu", "a.cu"))

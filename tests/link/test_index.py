@@ -10,7 +10,7 @@ from tests.trees import MemoryStore, function, tree
 
 
 def index(files: dict[str, str], include_dirs: tuple[str, ...] = ()) -> Index:
-    return Index(MemoryStore(files), include_dirs=include_dirs)
+    return Index(MemoryStore(files), [(include_dirs, ())])
 
 
 INCLUDES = [
@@ -38,6 +38,29 @@ def test_the_folders_of_the_build_go_before_a_guess() -> None:
     files = {"a/x.cu": "", "a/sub/k.h": "", "include/k.h": ""}
     assert index(files, ("include",)).resolve_include("a/x.cu", "k.h") == "include/k.h"
     assert index({**files, "a/k.h": ""}, ("include",)).resolve_include("a/x.cu", "k.h") == "a/k.h"
+
+
+TARGETS = [
+    (("include", "kernels"), ("kernels/moe/x.cu", "kernels/y.cu")),
+    (("flash/src",), ("kernels/flash/z.cu",)),
+]
+
+OF_TARGETS = [
+    ("kernels/moe/x.cu", "include/utils.h"),
+    ("kernels/flash/z.cu", "flash/src/utils.h"),
+    # A header is not compiled: the targets of the nearest folder that holds compiled files are asked.
+    ("kernels/moe/inner/deep.cuh", "include/utils.h"),
+    ("kernels/flash/traits.h", "flash/src/utils.h"),
+    # Several targets compile files there: the nearest file is meant, as without targets.
+    ("flash/shared.h", "flash/src/utils.h"),
+    ("kernels/both.h", "include/utils.h"),
+]
+
+
+@pytest.mark.parametrize(("includer", "wanted"), OF_TARGETS)
+def test_a_target_looks_in_the_folders_of_its_own(includer: str, wanted: str) -> None:
+    files = dict.fromkeys(["include/utils.h", "flash/src/utils.h", *(name for name, _ in OF_TARGETS)], "")
+    assert Index(MemoryStore(files), TARGETS).resolve_include(includer, "utils.h") == wanted
 
 
 def test_includes_in_order_with_their_offsets() -> None:
