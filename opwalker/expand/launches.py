@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from opwalker.expand.arity import accepts
 from opwalker.expand.bodies import Body
 from opwalker.expand.frames import Frame
 from opwalker.expand.kernels import KernelFinder
-from opwalker.expand.terminals import LAUNCH_CALLS, terminal_kind
+from opwalker.expand.terminals import CONFIG_FIELDS, LAUNCH_CALLS, terminal_kind
 from opwalker.facts.cpp_body import argument_spans
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import CallFact, LaunchFact, Span2
@@ -70,9 +71,9 @@ class LaunchReader:
             block = ", ".join(body.written(s) for s in rest[4:7])
             shared, stream = body.written(rest[7]), body.written(rest[8])
             extents = (rest[1:4], rest[4:7], rest[7:8])
-        elif form == "config":
-            (grid, block, shared, stream), extents = self._config(body, rest[0])
-            if call.simple == "cudaLaunchKernelEx":
+        elif form in CONFIG_FIELDS:
+            (grid, block, shared, stream), extents = self._config(body, rest[0], CONFIG_FIELDS[form])
+            if call.simple in ("cudaLaunchKernelEx", "launch_kernel_on_cluster"):
                 passed = rest[2:]
                 if any("..." in body.text(s) for s in passed):
                     passed = None
@@ -98,9 +99,11 @@ class LaunchReader:
                     return f"{declared}{value}" if value else declared
         return written
 
-    def _config(self, body: Body, span: Span2) -> tuple[tuple[str | None, ...], tuple[tuple[Span2, ...], ...]]:
-        """The fields of a launch configuration object, from its assignments or its initialiser, and where the first
-        three stand."""
+    def _config(
+        self, body: Body, span: Span2, fields: Sequence[str]
+    ) -> tuple[tuple[str | None, ...], tuple[tuple[Span2, ...], ...]]:
+        """What a launch configuration object says, from its assignments or its initialiser: grid, block, shared memory
+        and stream, and where the first three stand. ``fields`` are its own, in order."""
         name = body.text(span).lstrip("&* ")
         out: dict[str, str] = {}
         spans_of: dict[str, tuple[Span2, ...]] = {}
@@ -126,16 +129,17 @@ class LaunchReader:
                     out.setdefault(named.group(1), named.group(2))
                     begin = piece[0] + body.expanded.full[piece[0] : piece[1]].index("=") + 1
                     spans_of.setdefault(named.group(1), ((begin, piece[1]),))
-                elif number < 4 and text:
-                    field = ("gridDim", "blockDim", "dynamicSmemBytes", "stream")[number]
+                elif number < len(fields) and text:
+                    field = fields[number]
                     out.setdefault(field, body.written(piece))
                     spans_of.setdefault(field, (piece,))
         if not out:
             return (None, None, None, None), ()
-        shared = "dynamicSmemBytes" if "dynamicSmemBytes" in out else "sharedMemBytes"
-        stream = out.get("stream", out.get("hStream", "0"))
-        texts = (out.get("gridDim"), out.get("blockDim"), out.get(shared, "0"), stream)
-        return texts, tuple(spans_of.get(field, ()) for field in ("gridDim", "blockDim", shared))
+        grid, block, shared, stream = (*fields[:2], *fields[-2:])
+        if shared not in out:
+            shared = "sharedMemBytes"
+        texts = (out.get(grid), out.get(block), out.get(shared, "0"), out.get(stream, out.get("hStream", "0")))
+        return texts, tuple(spans_of.get(field, ()) for field in (grid, block, shared))
 
     def _site(
         self,

@@ -22,7 +22,12 @@ from opwalker.notation.regex import Regex, compiled
 
 _WORD = Regex(r"[A-Za-z_]\w*")
 #: A name that is called where it stands, and what is given to a function that calls what it is given.
-_CALLED = Regex(r"\b(\w+)(?=\s*(?:\.\.\.)?\s*[)>]?\s*(?:\(|\.\s*(?:template\s+)?operator))")
+_CALLED = Regex(r"\b(\w+)(?=\s*(?:\.\.\.)?\s*\)?\s*(?:\(|\.\s*(?:template\s+)?operator))")
+#: The last template argument of what is called, and the name that the arguments stand behind.
+_GIVEN = Regex(r"\b(\w+)(?=\s*(?:\.\.\.)?\s*>\s*(?:\(|\.\s*(?:template\s+)?operator))")
+_CALLEE = Regex(r"\b(\w+)\s*<(?:[^<>;(){}]*,)?\s*\Z")
+#: Characters before a last template argument in which the others are looked for.
+_NEAR = 300
 _INVOKED = Regex(r"invoke\s*\(([^;]*)")
 #: A parameter's type that may be of a function.
 _CALLABLE = Regex(r"\bauto\b|\(|function")
@@ -43,6 +48,7 @@ class Leading:
         self._leads: set[str] = set()
         self._leads_nowhere: set[str] = set()
         self._candidates: dict[tuple[str, int], bool] = {}
+        self._calling: dict[str, bool] = {}
 
     def leads(self, candidate: Candidate) -> bool:
         """Whether a function can lead to a launch."""
@@ -154,6 +160,7 @@ class Leading:
         types = [p.name for p in held if p.type is None or p.is_template]
         callable_ = any(_CALLABLE.search(p.type) for p in function.parameters)
         named = [p.name for p in function.parameters if p.name] if types or callable_ else []
+        named += [p.name for p in held if p.type is not None and _CALLABLE.search(p.type)]
         if not types and not named:
             return False
         text = self._files.plain(candidate.path, function.body_start, function.body_end)
@@ -164,7 +171,22 @@ class Leading:
         names = frozenset(named)
         if any(called[1] in names for called in _CALLED.finditer(text)):
             return True
+        if any(self._gives(text, given.start()) for given in _GIVEN.finditer(text) if given[1] in names):
+            return True
         return any(not names.isdisjoint(_NAME.findall(given[1])) for given in _INVOKED.finditer(text))
+
+    def _gives(self, text: str, at: int) -> bool:
+        """Whether the function template that is given the argument at an offset may call it."""
+        callee = _CALLEE.search(text[max(0, at - _NEAR) : at])
+        return callee is None or self._may_call(callee[1])
+
+    def _may_call(self, name: str) -> bool:
+        """Whether a function of a name calls what its template is given; what the tree does not define may."""
+        if name not in self._calling:
+            self._calling[name] = True  # for one that leads back to itself
+            made = [Candidate(path, function) for path, function in self._index.functions(name) if function.body_end]
+            self._calling[name] = not made or any(self._calls_what_it_gets(candidate) for candidate in made)
+        return self._calling[name]
 
     def _around(self, candidate: Candidate) -> list:
         facts = self._index.declared(candidate.path)

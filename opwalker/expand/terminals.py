@@ -22,8 +22,15 @@ LAUNCH_CALLS: dict[str, tuple[str, int, str]] = {
     "hipModuleLaunchKernel": ("cuLaunchKernel", 0, "driver"),
     "cuLaunchKernelEx": ("cuLaunchKernel", 1, "config"),
     "cuLaunchCooperativeKernel": ("cooperative", 0, "driver"),
+    "launch_kernel_on_cluster": ("cudaLaunchKernelEx", 1, "cluster"),  # of CUTLASS
     "hipLaunchKernelGGL": ("triple_chevron", 0, "kernel-grid-block-shared-stream"),
     "hipLaunchKernelGGLInternal": ("triple_chevron", 0, "kernel-grid-block-shared-stream"),
+}
+
+#: The fields of a launch configuration object, in order, by how the configuration is passed.
+CONFIG_FIELDS = {
+    "config": ("gridDim", "blockDim", "dynamicSmemBytes", "stream"),
+    "cluster": ("grid_dims", "block_dims", "cluster_dims", "smem_size_in_bytes", "cuda_stream"),
 }
 
 #: Runtime calls that take a kernel without launching it.

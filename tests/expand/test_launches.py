@@ -113,6 +113,22 @@ CALLS = [
         "cudaLaunchKernelEx",
         ("x = n", "5", "0", "0"),
     ),
+    (
+        (
+            "cutlass::ClusterLaunchParams p{grid, 128, dim3(2, 1, 1), bytes, s};\n"
+            "cutlass::launch_kernel_on_cluster(p, (void const*)k, a);"
+        ),
+        "cudaLaunchKernelEx",
+        ("grid", "128", "bytes", "s"),
+    ),
+    (
+        (
+            "cutlass::ClusterLaunchParams p;\np.grid_dims = grid;\np.block_dims = 64;\np.cuda_stream = s;\n"
+            "auto kernel = &k;\ncutlass::launch_kernel_on_cluster(p, (void*)kernel, a);"
+        ),
+        "cudaLaunchKernelEx",
+        ("grid", "64", "0", "s"),
+    ),
 ]
 
 

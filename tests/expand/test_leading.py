@@ -14,6 +14,8 @@ template <typename T> __global__ void k(T* a) {}
 template <typename T> void one(T* a) { k<T><<<1, 1>>>(a); }
 struct Runner { void operator()(float* a) const { one(a); } };
 using Fast = Runner;
+template <auto F> void gives(int n) { F(n); }
+template <auto V> int ignores() { return 1; }
 int plain(int n) { return n + 1; }
 int again(int n) { return n ? again(n - 1) : plain(n); }
 """
@@ -34,6 +36,13 @@ CASES = [
     ("int f(int n) { return plain(n); }", False),
     ("int f(int n) { return again(n) + n; }", False),
     ("template <typename T> T f(T n) { return n * T(2); }", False),
+    ("template <typename F> void f(F g) { gives<g>(1); }", True),
+    ("template <typename F> void f() { constexpr F g{}; gives<g>(1); }", True),
+    ("template <typename F> void f() { constexpr F g{}; elsewhere<g>(1); }", True),
+    (
+        "template <typename T, int N> int f() { constexpr T g = T(N); return ignores<g>() ? f<T, N + 1>() : N; }",
+        False,
+    ),
     ("void f(float* a) { /* k<float><<<1, 1>>>(a) */ }", False),
 ]
 
