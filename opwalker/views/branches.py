@@ -88,7 +88,7 @@ class Branches:
         for inner in self.chain(number):
             if self.holds(inner, self._blocks[outer].start) if outer >= 0 else False:
                 continue
-            guard = self._guard(inner)
+            guard = self.guard(inner)
             if guard is not None:
                 out.append(guard)
         return tuple(out)
@@ -141,7 +141,7 @@ class Branches:
                 return (), block.parent
             if block.condition is None:
                 return tuple(self._tests(switch, number)), self._blocks[switch].parent
-            guard = self._guard(number)
+            guard = self.guard(number)
             return ((negated(guard.condition),) if guard else ()), self._blocks[switch].parent
         if block.kind.startswith("if"):
             return (negated(self._condition(block)),), block.parent
@@ -216,7 +216,8 @@ class Branches:
             return Expr("call", "", (Expr("member", ".has_value", (expr,)),))
         return Expr("binary", "!=", (expr, Expr("name", "nullptr"))) if kind.rstrip().endswith("*") else expr
 
-    def _guard(self, number: int) -> Guard | None:
+    def guard(self, number: int) -> Guard | None:
+        """The condition of one block itself; None for one that tests nothing."""
         if number not in self._guards:
             self._guards[number] = self._read_guard(number)
         return self._guards[number]

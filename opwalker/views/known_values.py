@@ -101,17 +101,22 @@ class Known:
         self._before = None  # it looks at everything
         possible: list[Known] = []
         why: Contradiction | None = None
+        said: set[tuple] | None = None
         for part in terms(condition, "||"):
             trial = self.copy()
             try:
                 trial._hold(part, environment, told)
-                possible.append(trial)
             except Contradiction as contradiction:
                 why = contradiction
-        if not possible and why is not None:
+                continue
+            possible.append(trial)
+            said = trial.touched if said is None else said & trial.touched
+            if not said:
+                return  # whatever the further parts say, nothing is said by all of them
+        if said is None and why is not None:
             raise why
         # What every part that is left says, holds.
-        for key in set.intersection(*(set(trial._domains) for trial in possible)):
+        for key in said or ():
             joined = possible[0]._domains[key]
             for trial in possible[1:]:
                 joined = joined.joined(trial._domains[key])

@@ -239,11 +239,11 @@ def _around(body: Body, branches: Branches, offset: int) -> Iterator[_Condition]
     """The branches and ternaries that an offset stands in."""
     seen: set[tuple[str, int]] = set()
     for inner in branches.chain(branches.innermost(offset)):
-        for text, at, condition in _in_block(body, branches, inner):
-            if (text, at) not in seen:
-                seen.add((text, at))
-                if condition is not None:
-                    yield condition
+        made = _own(body, branches, inner)
+        if made is not None and (made.told, made.offset) not in seen:
+            seen.add((made.told, made.offset))
+            if made.expr.kind != "raw" and not _falls_in(body, inner):
+                yield made
     for condition, taken, other in body.facts.ternaries:
         for (start, end), turned in ((taken, False), (other, True)):
             if start <= offset < end:
@@ -251,15 +251,12 @@ def _around(body: Body, branches: Branches, offset: int) -> Iterator[_Condition]
                 yield _condition(body, negated(expr) if turned else expr, condition[0])
 
 
-def _in_block(body: Body, branches: Branches, number: int) -> list[tuple[str, int, _Condition | None]]:
-    """What holds in a block, each with its text and where it is tested; no condition where nothing can be said."""
-    held: dict[int, list] = body.kept.setdefault("conditions of blocks", {})
+def _own(body: Body, branches: Branches, number: int) -> _Condition | None:
+    """What a block itself is entered by; None where that is nothing."""
+    held: dict[int, _Condition | None] = body.kept.setdefault("conditions of blocks", {})
     if number not in held:
-        found = held[number] = []
-        for guard in branches.around(number):
-            says = guard.condition.kind != "raw" and not _falls_in(body, number)
-            made = _condition(body, guard.condition, guard.offset) if says else None
-            found.append((print_expression(guard.condition), guard.offset, made))
+        guard = branches.guard(number)
+        held[number] = _condition(body, guard.condition, guard.offset) if guard is not None else None
     return held[number]
 
 
