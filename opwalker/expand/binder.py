@@ -6,7 +6,6 @@ Which of several definitions is meant is decided by ``expand/fitting.py``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from opwalker.expand.arity import is_pack
@@ -18,6 +17,7 @@ from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.specialised import head_of
 from opwalker.expand.template_heads import TemplateParameter
 from opwalker.expand.terms import NoType, PackTerm, Term, TypeTerm, Unknown, flattened
+from opwalker.expand.tokens import names_any
 from opwalker.model.body import Span2
 from opwalker.model.cpp import Function
 
@@ -89,7 +89,7 @@ class Binder:
 
     @staticmethod
     def _mentioned(function: Function, name: str) -> bool:
-        return any(re.search(rf"\b{re.escape(name)}\b", p.type) for p in function.parameters)
+        return any(names_any(p.type, (name,)) for p in function.parameters)
 
     @staticmethod
     def explicit(
@@ -136,7 +136,7 @@ class Binder:
         actuals, whole = self._actuals(environment, passed)
         for number, parameter in enumerate(function.parameters):
             text = parameter.type
-            if not any(re.search(rf"\b{re.escape(name)}\b", text) for name in missing):
+            if not names_any(text, missing):
                 continue
             if is_pack(parameter):
                 pattern = text.replace("...", "").strip()
@@ -180,7 +180,7 @@ class Binder:
 
     @staticmethod
     def _deduce_pack(pattern: str, actuals, missing, found: dict) -> None:
-        each: dict[str, list[Term]] = {n: [] for n in missing if re.search(rf"\b{re.escape(n)}\b", pattern)}
+        each: dict[str, list[Term]] = {n: [] for n in missing if names_any(pattern, (n,))}
         try:
             for piece, scope in actuals:
                 one = unify(pattern, scope.type_of(piece).text, set(each))

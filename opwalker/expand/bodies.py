@@ -7,7 +7,7 @@ where does this text stand, what does the reader see there.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import Any
 
@@ -59,7 +59,9 @@ class Body:
         #: What a view keeps with the body, by its own name.
         self.kept: dict[str, Any] = {}
         self._scopes: dict[str, list[Span2]] = {}
+        self._local_starts: dict[str, list[int]] = {}
         self._locals_at: dict[tuple[str, int], list[LocalFact]] = {}
+        self._assigns_to: dict[str, list[tuple[AssignFact, set[Span2]]]] = {}
         self._assigns_at: dict[tuple[str, int], list[AssignFact]] = {}
         #: Tells bodies apart for as long as a tree is read.
         self.key: tuple = (path, root, id(self))
@@ -164,6 +166,22 @@ class Body:
             found = self._locals_at[name, offset] = self._innermost(name, offset, held)
         return found
 
+    def last_around(self, name: str, offset: int) -> LocalFact | None:
+        """The last local of a name that is declared before an offset, in a block around it."""
+        held = self.locals.get(name)
+        if held is None:
+            return None
+        starts = self._local_starts.get(name)
+        if starts is None:
+            starts = self._local_starts[name] = [local.start for local in held]
+        blocks = self.facts.blocks
+        for number in range(bisect_left(starts, offset) - 1, -1, -1):
+            local = held[number]
+            block = blocks[local.block] if local.block >= 0 else None
+            if block is None or block.start <= offset < block.end:
+                return local
+        return None
+
     def _innermost(self, name: str, offset: int, held: list[LocalFact]) -> list[LocalFact]:
         scopes = self._scopes.get(name)
         if scopes is None:
@@ -186,15 +204,17 @@ class Body:
         return found
 
     def _assigned(self, name: str, offset: int) -> list[AssignFact]:
+        held = self._assigns_to.get(name)
+        if held is None:
+            begins = compiled(rf"{re.escape(name)}\b")
+            held = self._assigns_to[name] = [
+                (a, {self._scope_of(f) for f in self.locals_at(name, a.start)})
+                for target, found in self.assigns.items()
+                if begins.match(target)
+                for a in found
+            ]
         scopes = {self._scope_of(f) for f in self.locals_at(name, offset)}
-        begins = compiled(rf"{re.escape(name)}\b")
-        return [
-            a
-            for target, found in self.assigns.items()
-            if begins.match(target)
-            for a in found
-            if not scopes or not scopes.isdisjoint(self._scope_of(f) for f in self.locals_at(name, a.start))
-        ]
+        return [a for a, around in held if not scopes or not scopes.isdisjoint(around)]
 
     def values_of(self, name: str, offset: int) -> list[Span2]:
         """What a local that a name means at an offset is initialised with or assigned; nothing for anything else."""

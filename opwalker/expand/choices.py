@@ -45,14 +45,17 @@ class Choices:
 
     def environments(self, body: Body, frame: Frame, offset: int) -> Iterator[Environment]:
         """The environments of a place: one for each way in which the generic lambdas around it are called."""
-        if not any(is_generic(held) for held in body.enclosing_lambdas(offset)):
-            # One way: whether the place is compiled is the same wherever it stands between two branches.
-            key = ("one", body.key, body.constexpr_at(offset))
-            if key not in frame.memo:
-                frame.memo[key] = next(self._read(body, frame, offset), None)
-            held = frame.memo[key]
-            return iter(() if held is None else (replace(held, offset=offset, choices={}),))
-        return self._read(body, frame, offset)
+        lambdas = tuple(held.start for held in body.enclosing_lambdas(offset) if is_generic(held))
+        # Whether a place is compiled, and in which ways, is the same wherever it stands between two branches.
+        key = ("ways", body.key, lambdas, body.constexpr_at(offset))
+        ways = frame.memo.get(key)
+        if ways is None or ways.broken:
+            ways = frame.memo[key] = _Ways(self._read(body, frame, offset))
+        elif ways.busy:
+            return self._read(body, frame, offset)  # to know them, they are asked for
+        if not lambdas:
+            return (replace(held, offset=offset, choices={}) for held in ways)
+        return (replace(held, offset=offset) for held in ways)
 
     def _read(self, body: Body, frame: Frame, offset: int) -> Iterator[Environment]:
         context = frame.context(body)
@@ -197,6 +200,38 @@ class Choices:
         same = [p for p in found if p is not None and replace(p, number=passed.number) == passed]
         if not same:
             found[passed] = None
+
+
+class _Ways:
+    """Environments that are made when they are first asked for, and kept."""
+
+    def __init__(self, made: Iterator[Environment]) -> None:
+        self._made = made
+        self._kept: list[Environment] = []
+        self._all = False
+        self.busy = self.broken = False
+
+    def __iter__(self) -> Iterator[Environment]:
+        number = 0
+        while True:
+            if number == len(self._kept):
+                if self._all or not self._more():
+                    return
+            yield self._kept[number]
+            number += 1
+
+    def _more(self) -> bool:
+        self.busy = True
+        try:
+            self._kept.append(next(self._made))
+        except StopIteration:
+            self._all = True
+        except BaseException:
+            self.broken = True
+            raise
+        finally:
+            self.busy = False
+        return not self._all
 
 
 def _condition(text: str) -> str:

@@ -7,6 +7,8 @@ the arguments out. What cannot be told is Unknown, never a no.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment
 from opwalker.expand.expressions import evaluate, value_of
@@ -29,13 +31,10 @@ def is_excluded(candidate: Candidate, inside: Environment) -> bool:
     parameters = [p for p in template_parameters(function.template) if p.type and not p.is_template]
     constants = [p.type for p in parameters if p.type and not isinstance(inside.bound.get(p.name), TypeTerm)]
     for text in (function.return_type, *(p.type for p in function.parameters), *constants):
-        for match in _ENABLE.finditer(text):
-            inner = text[match.end() : match_angle(text, match.end() - 1) - 1]
-            first = split_commas(inner)[0]
-            if not _holds(inner[first[0] : first[1]], inside):
-                return True
+        if not all(_holds(condition, inside) for condition in _demands(text)):
+            return True
     for text in (function.return_type, *constants):
-        if "<" in text and not _ENABLE.search(text):
+        if "<" in text and not _demands(text):
             _substituted(text, inside)
     concepts = [p for p in parameters if p.type not in constants]
     if any(builtin(p.type) in INTEGERS for p in concepts):
@@ -49,11 +48,19 @@ def written_in_head(function: Function) -> tuple[str, ...]:
     """What the head of a function demands, as it is written: the conditions of ``enable_if`` and ``requires``."""
     out = [" ".join(function.requires.split())] if function.requires else []
     for text in (function.return_type, function.template or "", *(p.type for p in function.parameters)):
-        for match in _ENABLE.finditer(text):
-            inner = text[match.end() : match_angle(text, match.end() - 1) - 1]
-            first = split_commas(inner)[0]
-            out.append(" ".join(inner[first[0] : first[1]].split()))
+        out += [" ".join(condition.split()) for condition in _demands(text)]
     return tuple(dict.fromkeys(out))
+
+
+@lru_cache(maxsize=8192)
+def _demands(text: str) -> tuple[str, ...]:
+    """The conditions of every ``enable_if`` in a text."""
+    out = []
+    for match in _ENABLE.finditer(text):
+        inner = text[match.end() : match_angle(text, match.end() - 1) - 1]
+        first = split_commas(inner)[0]
+        out.append(inner[first[0] : first[1]])
+    return tuple(out)
 
 
 def _holds(text: str, inside: Environment, before: str = "") -> bool:

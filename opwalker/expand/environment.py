@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from opwalker.expand.bodies import Body
 from opwalker.expand.environment_calls import ConstantCalls
 from opwalker.expand.environment_classes import ClassReading
+from opwalker.expand.environment_kept import KeptReadings, Readings
 from opwalker.expand.environment_names import NameLookup
 from opwalker.expand.environment_sizes import SizeReading
 from opwalker.expand.environment_templates import TemplateReading
@@ -31,18 +32,20 @@ _MAX_DEPTH = 50
 
 class Tools(Struct, frozen=True):
     """What every environment of a follower shares. ``expand`` gives a text of a file with its macros expanded;
-    ``memo`` keeps what depends on a translation unit alone."""
+    ``memo`` keeps what depends on a translation unit alone, ``readings`` what texts mean at places."""
 
     index: Index
     resolver: Resolver
     expand: Callable[[str, str, int], str] = lambda path, text, offset: text
     memo: dict[tuple, Any] = field(default_factory=dict)
+    readings: Readings = field(default_factory=Readings)
     #: Gives what explicit instantiations bind the parameters of a function template to, one for each.
     written_out: Callable[[Candidate], list[dict[str, Term | None]]] = lambda candidate: []
 
 
 class Environment(
     Struct,
+    KeptReadings,
     NameLookup,
     TemplateReading,
     ClassReading,

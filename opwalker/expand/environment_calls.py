@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from opwalker.expand.arithmetic import cast
 from opwalker.expand.arity import is_pack
 from opwalker.expand.constexpr_run import run
@@ -11,6 +9,7 @@ from opwalker.expand.deduction import Mismatch, as_type, unify
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import SIZES, ConstTerm, ListTerm, PackTerm, Term, TypeTerm, Unknown
+from opwalker.expand.tokens import names_any
 from opwalker.model.cpp import Function
 from opwalker.notation.regex import Regex
 
@@ -128,7 +127,7 @@ class ConstantCalls:
         found: dict[str, Term] = {}
         for parameter, value in zip(function.parameters, values, strict=False):
             kind = value.type if isinstance(value, ConstTerm | ListTerm) else ""
-            mentioned = any(re.search(rf"\b{re.escape(n)}\b", parameter.type) for n in missing)
+            mentioned = names_any(parameter.type, missing)
             if mentioned and kind:
                 try:
                     found.update(unify(parameter.type.replace("...", ""), kind, missing))

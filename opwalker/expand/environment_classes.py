@@ -15,9 +15,9 @@ from msgspec import Struct
 from opwalker.expand.deduction import literal_term
 from opwalker.expand.expressions import evaluate
 from opwalker.expand.resolve import Context, strip_arguments, visible
-from opwalker.expand.shapes import components, shape
+from opwalker.expand.shapes import components, outer_of, shape
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import ConstTerm, ListTerm, NoMember, Term, TypeTerm, Unknown, join_arguments
+from opwalker.expand.terms import ConstTerm, ListTerm, NoMember, Term, TypeTerm, Unknown
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.cpp import ClassDef, Variable
 
@@ -50,15 +50,19 @@ class ClassReading:
         self._deeper()
         key = ("member", self.context.root, owner.text, member)
         memo = self.tools.memo
+        readings = self.tools.readings
         if key not in memo:
             memo[key] = Unknown(f"`{owner.text[:60]}::{member[:40]}` is defined by itself")
-            try:
-                memo[key] = self._try_member(owner, member)
-            except Unknown as unknown:
-                if self.depth > _SHALLOW:
-                    del memo[key]  # it may be known where less lies behind
-                    raise
-                memo[key] = unknown
+            with readings.working_out(key):
+                try:
+                    memo[key] = self._try_member(owner, member)
+                except Unknown as unknown:
+                    if self.depth > _SHALLOW:
+                        del memo[key]  # it may be known where less lies behind
+                        raise
+                    memo[key] = unknown
+        else:
+            readings.met(key)
         held = memo[key]
         if isinstance(held, Unknown):
             raise held.with_traceback(None)  # or each time adds where it went, and keeps that alive
@@ -84,14 +88,18 @@ class ClassReading:
         """The definition that a canonical class type means; None where the source has none. Raises Unknown."""
         key = ("class", self.context.root, text)
         memo = self.tools.memo
+        readings = self.tools.readings
         if key not in memo:
             self._deeper()
             memo[key] = None
-            try:
-                memo[key] = self._located(text)
-            except Unknown:
-                del memo[key]
-                raise
+            with readings.working_out(key):
+                try:
+                    memo[key] = self._located(text)
+                except Unknown:
+                    del memo[key]
+                    raise
+        else:
+            readings.met(key)
         return memo[key]
 
     def _located(self, text: str) -> Place | None:
@@ -388,13 +396,4 @@ class ClassReading:
         ]  # fmt: skip
 
 
-def outer_of(text: str) -> str:
-    """A canonical class type without its last name; ``""`` for one without a scope."""
-    parts = components(text)[:-1]
-    out = []
-    for name, arguments in parts:
-        out.append(name if arguments is None else f"{name}<{join_arguments(list(arguments))}>")
-    return "::".join(out)
-
-
-__all__ = ["ClassReading", "Place", "evaluate", "outer_of"]
+__all__ = ["ClassReading", "Place", "evaluate"]

@@ -9,7 +9,7 @@ from opwalker.expand.environment_sight import Sight
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.resolve import strip_arguments, visible
 from opwalker.expand.scalar_types import cub_enumerator, enumerator_value, toolkit_type
-from opwalker.expand.shapes import shape
+from opwalker.expand.shapes import outer_of, shape
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import (
     ConstTerm,
@@ -35,11 +35,15 @@ class NameLookup(Sight):
 
     def name(self, text: str) -> Term:
         """A name without template arguments."""
+        if text in self.bound:
+            self._deeper()
+            return self._known(self.bound[text], text)
+        return self.kept("name", text, self._name)
+
+    def _name(self, text: str) -> Term:
         self._deeper()
         if "::" in text:
             return self._qualified(text)
-        if text in self.bound:
-            return self._known(self.bound[text], text)
         found = self._local(text)
         if found is not None:
             return found
@@ -55,8 +59,6 @@ class NameLookup(Sight):
 
     def _of_class(self, text: str) -> Term | None:
         """A member of the class around, or of one around that."""
-        from opwalker.expand.environment_classes import outer_of
-
         owner = self.around
         while owner:
             try:
@@ -89,11 +91,7 @@ class NameLookup(Sight):
         return held[key]
 
     def _holder(self, name: str) -> LocalFact | LambdaFact | None:
-        best: LocalFact | None = None
-        for local in self.body.locals.get(name, ()):
-            block = self.body.facts.blocks[local.block] if local.block >= 0 else None
-            if local.start < self.offset and (block is None or block.start <= self.offset < block.end):
-                best = local
+        best = self.body.last_around(name, self.offset)
         held = self.body.enclosing_lambdas(self.offset)
         inner = next((f for f in held if self._binds(f, name)), None)
         return inner if inner is not None and (best is None or best.start < inner.start) else best

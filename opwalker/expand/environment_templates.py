@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -103,8 +104,7 @@ class TemplateReading(StandardTemplates):
     def parts(self, arguments: str) -> list[tuple[str, TemplateReading]]:
         """Template arguments, each with the environment it is read in; expansions of packs spread."""
         out: list[tuple[str, TemplateReading]] = []
-        for a, b in split_commas(arguments):
-            piece = arguments[a:b].strip()
+        for piece in _pieces(arguments):
             if piece.endswith("..."):
                 pattern = piece[:-3].strip()
                 out += [(pattern, scope) for scope in self.spread(pattern)]
@@ -285,6 +285,12 @@ class TemplateReading(StandardTemplates):
         """The arguments in the order of the parameters, as a demangler prints them; a pack is spread."""
         terms = [self._known(bound.get(p.name or f"#{n}"), p.name) for n, p in enumerate(parameters)]
         return [print_term(term, None) for term in flattened(terms)]
+
+
+@lru_cache(maxsize=16384)
+def _pieces(arguments: str) -> tuple[str, ...]:
+    """The arguments of a list as it is written, each without surrounding blanks."""
+    return tuple(arguments[a:b].strip() for a, b in split_commas(arguments))
 
 
 def _literals(texts: Sequence[str]) -> list[Term]:

@@ -96,8 +96,9 @@ class TypeReading:
     def type(self, text: str) -> TypeTerm:
         """A type in canonical spelling."""
         plain = builtin(text)
-        if plain is not None:
-            return TypeTerm(plain)
+        return TypeTerm(plain) if plain is not None else self.kept("type", text, self._type)
+
+    def _type(self, text: str) -> TypeTerm:
         self._deeper()
         text = _TEMPLATE.sub("::", " ".join(text.split()))
         mapped = cpp_type(text)

@@ -19,6 +19,7 @@ from opwalker.expand.operators import last_member, opening, top_operator
 from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import INTEGERS, ConstTerm, ListTerm, Term, TypeTerm, Unknown
+from opwalker.expand.tokens import names_any
 from opwalker.facts.cpp_brackets import match_angle, match_bracket, split_commas
 from opwalker.model.body import LambdaFact
 from opwalker.notation.regex import Regex
@@ -49,6 +50,9 @@ class ValueTypes:
 
     def type_of(self, text: str) -> TypeTerm:
         """The type of an expression, as far as deduction needs it."""
+        return self.kept("type of", text, self._of_expression)
+
+    def _of_expression(self, text: str) -> TypeTerm:
         self._deeper()
         text = text.strip()
         while text.startswith("(") and match_bracket(text, 0) == len(text):
@@ -244,7 +248,7 @@ class ValueTypes:
         bound = dict(zip((p.name for p in parameters), self._arguments(given, parameters), strict=False))
         missing = {p.name for p in parameters if p.name not in bound}
         for parameter, argument in zip(function.parameters, arguments, strict=False):
-            if any(re.search(rf"\b{re.escape(n)}\b", parameter.type) for n in missing):
+            if names_any(parameter.type, missing):
                 with contextlib.suppress(Mismatch):
                     bound.update(unify(parameter.type, self.type_of(argument).text, missing))
         held = self.elsewhere(inside.context.path, inside.context.scope, {**inside.bound, **bound}, inside.owner)
@@ -290,7 +294,7 @@ class ValueTypes:
             if missing:
                 try:
                     for parameter, argument in zip(function.parameters, arguments, strict=False):
-                        if any(re.search(rf"\b{re.escape(n)}\b", parameter.type) for n in missing):
+                        if names_any(parameter.type, missing):
                             bound.update(unify(parameter.type, self.type_of(argument).text, missing))
                 except Mismatch:
                     continue

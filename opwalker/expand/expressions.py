@@ -42,7 +42,7 @@ def evaluate(text: str, scope: Scope) -> Term:
         return scope.name(simple)
     if simple.isdecimal() and (simple == "0" or simple[0] != "0"):
         return ConstTerm(int(simple))
-    return _Reader(text, scope).whole()
+    return scope.kept("value", text, lambda told: _Reader(told, scope).whole())
 
 
 def value_of(term: Term) -> ConstTerm | None:

@@ -6,7 +6,6 @@ A mention inside a generic lambda counts once for every call of the lambda, one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
@@ -25,6 +24,7 @@ from opwalker.expand.resolve import Candidate
 from opwalker.expand.specialised import is_full
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import ConstTerm, FunctionTerm, NoType, TypeTerm, Unknown, flattened, join_arguments
+from opwalker.expand.tokens import names_any
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.cpp import Function
 from opwalker.model.reach import HASHED, VERSIONED, Never, Origin
@@ -296,7 +296,7 @@ def _cannot_fit(function: Function, parameters: Sequence[TemplateParameter], bou
     return any(
         bound.get(p.name, _UNSEEN) is None
         and not (p.pack or p.default)
-        and not any(re.search(rf"\b{re.escape(p.name)}\b", one.type) for one in function.parameters)
+        and not any(names_any(one.type, (p.name,)) for one in function.parameters)
         for p in parameters
     )
 

@@ -6,10 +6,12 @@ In: the text of an expression. Out: offsets and pieces. What they mean is not kn
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from opwalker.facts.cpp_brackets import match_angle, match_bracket
 
 
+@lru_cache(maxsize=8192)
 def opening(text: str) -> int:
     """Where the bracket that closes at the end of a text opens; 0 where none does."""
     depth = 0
@@ -23,6 +25,7 @@ def opening(text: str) -> int:
     return 0
 
 
+@lru_cache(maxsize=8192)
 def last_member(text: str) -> tuple[str | None, str, str]:
     """``a.b->c<x>`` as ``("a.b", "->", "c<x>")``; ``(None, "", text)`` where no member is named outside brackets."""
     depth = angles = 0
@@ -61,6 +64,7 @@ _STRENGTH = (
 )
 
 
+@lru_cache(maxsize=8192)
 def top_operator(text: str) -> tuple[str, str, str] | None:
     """The weakest binary operator outside of brackets, with what stands left and right of it; None for none. For
     ``?:`` the right side holds both operands, a NUL between them."""

@@ -21,6 +21,7 @@ from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import Term, Unknown, print_term
 from opwalker.expand.value_words import initialiser_value
+from opwalker.expand.tokens import names_any
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import Block, CallFact, LambdaFact, Span2
 from opwalker.model.cpp import ClassDef
@@ -142,7 +143,7 @@ class Origins:
         """The origin of an argument that no mention gives: deduced from what is passed, or the default."""
         function = candidate.function
         for declared, span in zip(function.parameters, passed or (), strict=False):
-            if not parameter.name or not re.search(rf"\b{re.escape(parameter.name)}\b", declared.type):
+            if not parameter.name or not names_any(declared.type, (parameter.name,)):
                 continue
             try:
                 actual = environment.type_of(environment.body.text(span)).text
@@ -234,7 +235,7 @@ class Origins:
                 span = call.template_arguments[number]
                 return self._trace(outside, environment.body.text(span), span[0], call.block, depth + 1, span)
         for (kind, _), span in zip(held.parameters, call.arguments, strict=False):
-            if re.search(rf"\b{re.escape(name)}\b", kind):
+            if names_any(kind, (name,)):
                 return self._trace(outside, environment.body.text(span), span[0], call.block, depth + 1, span)
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from opwalker.expand.terms import ConstTerm, ListTerm, Term, TypeTerm
@@ -9,6 +10,10 @@ from opwalker.expand.terms import ConstTerm, ListTerm, Term, TypeTerm
 
 class Scope(Protocol):
     """What an expression's names mean."""
+
+    def kept(self, kind: str, text: str, read: Callable[[str], Term]) -> Term:
+        """What ``read`` gives for a text here, from an earlier reading of the ``kind`` if there is one. Raises
+        Unknown."""
 
     def name(self, text: str) -> Term:
         """The term that a (qualified) name without template arguments means. Raises Unknown."""

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from opwalker.expand.terms import join_arguments
 from opwalker.facts.cpp_brackets import match_angle, match_bracket, split_commas
 from opwalker.facts.cpp_heads import parse_parameters
 from opwalker.notation.regex import Regex
@@ -160,3 +161,12 @@ def components(text: str) -> tuple[tuple[str, tuple[str, ...] | None], ...]:
         if following.group(1) is None:
             return tuple(out) if at >= len(text) else ()
     return tuple(out)
+
+
+def outer_of(text: str) -> str:
+    """A canonical class type without its last name; ``""`` for one without a scope."""
+    parts = components(text)[:-1]
+    out = []
+    for name, arguments in parts:
+        out.append(name if arguments is None else f"{name}<{join_arguments(list(arguments))}>")
+    return "::".join(out)

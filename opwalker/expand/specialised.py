@@ -6,7 +6,6 @@ gives its arguments by its parameters, as a call would.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from opwalker.expand.deduction import Mismatch, unify
@@ -14,6 +13,7 @@ from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import Term
+from opwalker.expand.tokens import names_any
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.cpp import Function
 
@@ -75,7 +75,7 @@ class Specialisations:
             terms[parameter.name] = at.term(piece, parameter)
         missing = {p.name for p in parameters if p.name not in terms}
         for pattern, actual in zip(function.parameters, made.parameters, strict=True):
-            if any(re.search(rf"\b{re.escape(name)}\b", pattern.type) for name in missing if name):
+            if names_any(pattern.type, filter(None, missing)):
                 try:
                     terms.update(unify(pattern.type, at.type(actual.type).text, missing))
                 except Mismatch:

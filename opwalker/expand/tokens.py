@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from opwalker.notation.regex import Regex
@@ -50,6 +52,21 @@ def tokenize(text: str, base: int = 0, expansion: int = 0, hidden: frozenset[str
         out.append(Token(match.group(), space, base + match.start(), expansion, match.lastgroup == "word", hidden))
         space = False
     return out
+
+
+_WORD = Regex(r"\w+")
+
+
+@lru_cache(maxsize=16384)
+def words_of(text: str) -> frozenset[str]:
+    """The words and numbers of a text."""
+    return frozenset(_WORD.findall(text))
+
+
+def names_any(text: str, names: Iterable[str]) -> bool:
+    """Whether any of some names stands in a text; one that is empty, where there is a word at all."""
+    words = words_of(text)
+    return any(name in words if name else bool(words) for name in names)
 
 
 def spell(tokens: list[Token]) -> str:
