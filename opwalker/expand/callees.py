@@ -20,6 +20,7 @@ from opwalker.facts.cpp_brackets import split_commas
 from opwalker.model.body import CallFact
 from opwalker.model.walk import Gap, Span
 from opwalker.notation.regex import Regex
+from opwalker.notation.short_texts import kept_if_short
 
 _MAKERS = frozenset("make_unique make_shared make_optional optional unique_ptr shared_ptr".split())
 _PURE_NAME = Regex(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
@@ -144,12 +145,20 @@ def functor_name(callee: str) -> str | None:
 
 def handed_name(text: str, frame: Frame, body: Body, functions: frozenset[str]) -> str | None:
     """The function of ``functions`` (simple names) that an argument of a call is no more than the name of."""
-    if not _PURE_NAME.match(text) or text in body.locals or text in ("true", "false", "nullptr"):
+    if text in body.locals or text in ("true", "false", "nullptr"):
         return None
-    name = text.lstrip("& ")
-    simple = re.sub(r"<.*", "", name, flags=re.DOTALL).split("::")[-1].strip()
-    known = simple in functions and simple not in frame.parameter_names and simple not in body.locals
+    name, simple = _pure(text)
+    known = bool(name) and simple in functions and simple not in frame.parameter_names and simple not in body.locals
     return name if known else None
+
+
+@kept_if_short
+def _pure(text: str) -> tuple[str, str]:
+    """A text that is no more than a name, without what takes its address, and its simple name; nothing for others."""
+    if not _PURE_NAME.match(text):
+        return "", ""
+    name = text.lstrip("& ")
+    return name, re.sub(r"<.*", "", name, flags=re.DOTALL).split("::")[-1].strip()
 
 
 def handed_over(

@@ -7,8 +7,6 @@ the arguments out. What cannot be told is Unknown, never a no.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment
 from opwalker.expand.expressions import evaluate, value_of
@@ -18,6 +16,7 @@ from opwalker.expand.terms import INTEGERS, NoType, TypeTerm, Unknown, builtin
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.cpp import Function
 from opwalker.notation.regex import Regex
+from opwalker.notation.short_texts import kept_if_short
 
 _ENABLE = Regex(r"\benable_if(?:_t)?\s*<")
 
@@ -52,7 +51,7 @@ def written_in_head(function: Function) -> tuple[str, ...]:
     return tuple(dict.fromkeys(out))
 
 
-@lru_cache(maxsize=8192)
+@kept_if_short
 def _demands(text: str) -> tuple[str, ...]:
     """The conditions of every ``enable_if`` in a text."""
     out = []

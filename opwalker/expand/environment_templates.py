@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -31,6 +30,7 @@ from opwalker.expand.terms import (
 )
 from opwalker.facts.cpp_brackets import split_commas
 from opwalker.notation.regex import Regex
+from opwalker.notation.short_texts import kept_if_short
 
 _WORD = Regex(r"(?<![\w.])(?<!::)[A-Za-z_]\w*")
 _HEAD = Regex(r"(?:typename\s+)?((?:::)?(?:\w+::)*\w+)\s*<")
@@ -287,7 +287,7 @@ class TemplateReading(StandardTemplates):
         return [print_term(term, None) for term in flattened(terms)]
 
 
-@lru_cache(maxsize=16384)
+@kept_if_short
 def _pieces(arguments: str) -> tuple[str, ...]:
     """The arguments of a list as it is written, each without surrounding blanks."""
     return tuple(arguments[a:b].strip() for a, b in split_commas(arguments))

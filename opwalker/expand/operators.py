@@ -6,12 +6,12 @@ In: the text of an expression. Out: offsets and pieces. What they mean is not kn
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from opwalker.facts.cpp_brackets import match_angle, match_bracket
+from opwalker.notation.short_texts import kept_if_short
 
 
-@lru_cache(maxsize=8192)
+@kept_if_short
 def opening(text: str) -> int:
     """Where the bracket that closes at the end of a text opens; 0 where none does."""
     depth = 0
@@ -25,7 +25,7 @@ def opening(text: str) -> int:
     return 0
 
 
-@lru_cache(maxsize=8192)
+@kept_if_short
 def last_member(text: str) -> tuple[str | None, str, str]:
     """``a.b->c<x>`` as ``("a.b", "->", "c<x>")``; ``(None, "", text)`` where no member is named outside brackets."""
     depth = angles = 0
@@ -64,7 +64,7 @@ _STRENGTH = (
 )
 
 
-@lru_cache(maxsize=8192)
+@kept_if_short
 def top_operator(text: str) -> tuple[str, str, str] | None:
     """The weakest binary operator outside of brackets, with what stands left and right of it; None for none. For
     ``?:`` the right side holds both operands, a NUL between them."""

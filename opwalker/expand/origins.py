@@ -20,13 +20,14 @@ from opwalker.expand.owners import lineage, owner, switch_of, use_place
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import Term, Unknown, print_term
-from opwalker.expand.value_words import initialiser_value
 from opwalker.expand.tokens import names_any
+from opwalker.expand.value_words import initialiser_value
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.model.body import Block, CallFact, LambdaFact, Span2
 from opwalker.model.cpp import ClassDef
 from opwalker.model.reach import Origin
 from opwalker.notation.regex import Regex, compiled
+from opwalker.notation.short_texts import kept_if_short
 
 T = TypeVar("T")
 
@@ -182,11 +183,11 @@ class Origins:
         body = environment.body
         if body is None or depth > _MAX_DEPTH:
             return None
-        names = [n for n in dict.fromkeys(_WORD.findall(text)) if _is_bound(environment, n)]
+        names = [n for n in _words(text) if _is_bound(environment, n)]
         written = body.written(span) if span is not None else text
         if not names:
             return self._at(body, offset, block, "argument" if depth == 0 else "local", written)
-        if len(names) > 1 or not compiled(_PLAIN.format(re.escape(names[0]))).fullmatch(text):
+        if len(names) > 1 or not _is_plain(text, names[0]):
             path, line = _place(body, offset, written)
             return Origin("computed", written, path, line, None, self._parts(environment, names, depth))
         return self._name(environment, names[0], depth)
@@ -286,6 +287,18 @@ class Origins:
             tested = body.written(switch.condition)
             return Origin("switch", tested, *body.origin(switch.start), _case(body, inner))
         return Origin("branch", text, *body.origin(offset), _case(body, inner))
+
+
+@kept_if_short
+def _words(text: str) -> tuple[str, ...]:
+    """The names in a text that may have a value, each once."""
+    return tuple(dict.fromkeys(_WORD.findall(text)))
+
+
+@kept_if_short
+def _is_plain(text: str, name: str) -> bool:
+    """Whether a text is no more than a name's value."""
+    return compiled(_PLAIN.format(re.escape(name))).fullmatch(text) is not None
 
 
 def _place(body: Body, offset: int, written: str) -> tuple[str, int]:

@@ -20,6 +20,7 @@ from opwalker.notation.regex import Regex
 
 _STORES = Regex(r"(?:\.|->)\s*([A-Za-z_]\w*)\s*\(")
 _OBJECT = Regex(r"[\w:]+\s*<.*>\s*::\s*\w+\s*\(\s*\)\Z|[\w:]*::\s*\w+\s*\(\s*\)\Z", re.DOTALL)
+_CALLED = Regex(r"::\s*\w+\s*\(\s*\)\Z")
 _FUNCTION = Regex(r"\s*&?\s*((?:::)?[A-Za-z_][\w:]*)\s*\Z")
 #: A macro that may put a function into an object, and the name of such an object.
 _FILLS = Regex(r"(?i)stub|dispatch|register|fill|bind|install|hook|\bset_")
@@ -118,7 +119,8 @@ class Registries:
 
 
 def _names_object(text: str) -> bool:
-    return text.endswith(")") and "::" in text and _OBJECT.search(text) is not None
+    """As ``_OBJECT`` finds it anywhere in a text: both of its kinds end so, and whatever ends so is of the second."""
+    return text.endswith(")") and _CALLED.match(text, max(0, text.rfind("::"))) is not None
 
 
 def _stored_in(text: str) -> Iterator[tuple[str, str]]:

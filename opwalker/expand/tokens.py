@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
 from opwalker.notation.regex import Regex
+from opwalker.notation.short_texts import kept_if_short
 
 _TOKEN = Regex(
     r"""(?P<space>\s+)
@@ -57,7 +57,7 @@ def tokenize(text: str, base: int = 0, expansion: int = 0, hidden: frozenset[str
 _WORD = Regex(r"\w+")
 
 
-@lru_cache(maxsize=16384)
+@kept_if_short
 def words_of(text: str) -> frozenset[str]:
     """The words and numbers of a text."""
     return frozenset(_WORD.findall(text))
