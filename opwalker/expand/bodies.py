@@ -86,7 +86,8 @@ class Body:
     @cached_property
     def mentions(self) -> list[tuple[str, int, tuple[Span2, ...]]]:
         """The names with template arguments that stand in the body without a call: see ``mentions``."""
-        return mentions(self.expanded.full)
+        tokens, token_at = self.expanded.tokens, self.expanded.token_at
+        return [one for one in mentions(self.expanded.full) if '"' not in tokens[token_at(one[1])].text]
 
     @cached_property
     def accesses(self) -> AccessFacts:

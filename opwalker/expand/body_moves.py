@@ -94,6 +94,7 @@ class MoveReader:
             self._call(frame, body, call)
         for fit, doubt, offset in self._instances.mentioned(body, frame):
             self._mention(frame, body, fit, doubt, offset)
+        self._named_kernels(frame, body)
         for call in constructions(body, self._index.type_names):
             self._construct(frame, body, call, call.name)
         for path, line, reason in self._bodies.unread_includes(body):
@@ -127,10 +128,7 @@ class MoveReader:
         if simple in LAUNCH_CALLS:
             self._launch(frame, self._launches.runtime(frame, body, call))
             return
-        if KERNEL_QUERIES.match(simple):
-            self._query(frame, body, call)
-            return
-        if simple in NO_FUNCTIONS:
+        if simple in NO_FUNCTIONS or KERNEL_QUERIES.match(simple):
             return
         if call.receiver is not None:
             self._member_call(frame, body, call)
@@ -149,13 +147,21 @@ class MoveReader:
             self._free_call(frame, body, call)
         self._passed_functions(frame, body, call)
 
-    def _query(self, frame: Frame, body: Body, call: CallFact) -> None:
-        """A call that asks about a kernel: one that is launched in the same words is read there."""
-        launched = {body.text(launch.kernel) for launch in body.facts.launches}
-        for span in call.arguments:
-            text = body.text(span)
-            if "<" in text and text.lstrip("& ") not in launched:
-                site = self._launches.query(frame, body, call, span)
+    def _named_kernels(self, frame: Frame, body: Body) -> None:
+        """Kernels that are named with template arguments and not launched in these words: whoever names an instance
+        compiles it, be it to ask about it, to hand it on, or to keep it."""
+        names = self._index.names_of_kind("kernel")
+        named = [one for one in body.mentions if simple_of(one[0]) in names]
+        if not named:
+            return
+        read = [span for call in body.facts.calls if call.simple in LAUNCH_CALLS for span in call.arguments]
+        read += [launch.kernel for launch in body.facts.launches]
+        words = {body.text(launch.kernel) for launch in body.facts.launches}
+        full = body.expanded.full
+        for _, start, given in named:
+            end = full.index(">", given[-1][1] if given else start) + 1
+            if full[start:end] not in words and not any(a <= start < b for a, b in read):
+                site = self._launches.named(frame, body, (start, end))
                 if isinstance(site, LaunchSite):
                     self._moves.append(Asked(site))
 

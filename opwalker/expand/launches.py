@@ -79,9 +79,9 @@ class LaunchReader:
                     passed = None
         return self._site(frame, body, kernel, style, (grid, block, shared, stream), passed, call.block, extents)
 
-    def query(self, frame: Frame, body: Body, call: CallFact, span: Span2) -> LaunchSite | Terminal | Gap | None:
-        """A kernel that a call asks about, as if it were launched with nothing known."""
-        return self._site(frame, body, span, "query", (None, None, None, None), None, call.block)
+    def named(self, frame: Frame, body: Body, span: Span2) -> LaunchSite | Terminal | Gap | None:
+        """A kernel that is named, as if it were launched with nothing known."""
+        return self._site(frame, body, span, "named", (None, None, None, None), None, -1)
 
     def _extent(self, body: Body, span: Span2, position: int) -> str:
         """A grid or block as a reader wants it: the declaration of a ``dim3`` variable, otherwise the expression."""

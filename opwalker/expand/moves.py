@@ -43,8 +43,8 @@ class Stored(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """Kernels that a call of the runtime asks about with template arguments of their own: that compiles them, launched
-    or not."""
+    """Kernels that are named with template arguments of their own, to ask the runtime about them or to hand them on:
+    that compiles them, launched or not."""
 
     site: LaunchSite
 

@@ -156,7 +156,7 @@ class Follower:
             elif isinstance(move, LaunchSite):
                 self._found.site(replace(move, steps=(*steps, *move.steps)))
             elif isinstance(move, Asked):
-                self._found.asked(move.site)
+                self._found.asked(replace(move.site, steps=(*steps, *move.site.steps)))
             elif isinstance(move, Terminal):
                 self._found.terminal(move, steps)
             elif isinstance(move, Stored):

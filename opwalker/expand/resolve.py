@@ -161,6 +161,7 @@ class Resolver:
         elsewhere: list[Candidate] = []
         longer: list[Candidate] = []
         declared = False
+        seen: int | None = None  # the rank of the innermost declaration that this unit sees
         for path, function in self._fitting(simple, everything, qualifiers, brought, absolute, context):
             if "explicit_instantiation" in function.flags or "extern_template" in function.flags:
                 continue
@@ -182,7 +183,9 @@ class Resolver:
             if not function.body_end:
                 if not fits:
                     continue
-                declared = declared or self.is_read(path, function)
+                if (not declared or near) and self.is_read(path, function):
+                    declared = True
+                    seen = rank if near and (seen is None or rank < seen) else seen
                 continue
             if "deleted" in function.flags or not self.is_read(path, function, context.root):
                 continue
@@ -190,10 +193,10 @@ class Resolver:
                 if fits and not is_internal(function):
                     elsewhere.append(Candidate(path, function))
                 continue
-            if not fits:
-                longer.append(Candidate(path, function))
-                continue
-            ranked.setdefault(rank, []).append(Candidate(path, function))
+            (ranked.setdefault(rank, []) if fits else longer).append(Candidate(path, function))
+        if seen is not None and ranked and seen < min(ranked):
+            # What is declared further in hides the same name further out, in other units at any rate.
+            ranked = {rank: held for rank, found in ranked.items() if (held := [c for c in found if c.path in closure])}
         if not ranked:
             if declared and elsewhere:
                 # Declared here, defined in a header of another unit: the linker joins them.
@@ -395,6 +398,3 @@ def is_header(path: str) -> bool:
 def is_internal(function: Function) -> bool:
     """Whether a function is seen in its own unit alone."""
     return ANONYMOUS in function.scope or ("static" in function.flags and "member" not in function.flags)
-
-
-__all__ = ["Candidate", "Context", "Resolution", "Resolver", "strip_arguments", "visible"]

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from opwalker.expand.environment import Environment
+from opwalker.expand.explicit import Explicit
+from opwalker.expand.instances import InstanceReader
 from opwalker.expand.mentions import mentions
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
 from opwalker.link.build_cmake import is_foreign
-from opwalker.model.cpp import Function
+from opwalker.model.cpp import Function, Variable
+from opwalker.model.reach import Origin
 from opwalker.notation.regex import Regex
 from opwalker.views.check.vendored import vendored
 
@@ -99,8 +103,25 @@ class Compiled:
     def variables(self) -> Iterator[tuple[Candidate, str, Context, str | None, str]]:
         """The function templates that initialisers of variables name, outside of functions: ``(definition, unit,
         context, class, arguments)``."""
+        for candidate, _, context, owner, written in self._named(kernels=False):
+            yield candidate, context.root, context, owner, written
+
+    def kernels(self) -> Iterator[Explicit]:
+        """The instances of kernels that initialisers of variables name, outside of functions and class templates."""
         unit = self._bench.unit()
-        names = self._index.names_of_kind("function")
+        reader = InstanceReader(unit.tools, unit.bodies)
+        for candidate, variable, context, _, written in self._named(kernels=True):
+            around = self._index.declared(context.path).classes
+            inside = [c for c in around if c.body_start < variable.offset < c.body_end]
+            if candidate.function.template is None or any(c.template is not None or c.specialisation for c in inside):
+                continue
+            made = reader.written(candidate, Environment(unit.tools, context), (written,))
+            origin = Origin("argument", written, context.path, variable.line)
+            yield Explicit(candidate, {}, "".join(made.texts), made.reason, origin)
+
+    def _named(self, *, kernels: bool) -> Iterator[tuple[Candidate, Variable, Context, str | None, str]]:
+        unit = self._bench.unit()
+        names = self._index.names_of_kind("kernel" if kernels else "function")
         for path, root in sorted(self._unit_of.items()):
             if self._wanted.isdisjoint(self._file_words(path)):
                 continue
@@ -116,8 +137,8 @@ class Compiled:
                 for name, _, given in mentions(text):
                     if name.rsplit("::", 1)[-1] in names:
                         written = ", ".join(text[a:b].strip() for a, b in given)
-                        for candidate in unit.resolver.function(name, context, None, kernel=False).candidates:
-                            yield candidate, root, context, name.rpartition("::")[0] or None, written
+                        for candidate in unit.resolver.function(name, context, None, kernel=kernels).candidates:
+                            yield candidate, variable, context, name.rpartition("::")[0] or None, written
 
     def may_name_kernels(self, candidate: Candidate) -> bool:
         """Whether a function's own text names a kernel template, or what leads to one."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from opwalker.expand.explicit import Explicit
 from opwalker.expand.workbench import Workbench
 from opwalker.link.build_cuda import in_order
 from opwalker.model.cpp import Function
@@ -141,6 +142,17 @@ class _Gathered:
             else:
                 self._enter(key, launch)
 
+    def made(self, key: Key, made: Explicit) -> None:
+        """Enter one instance of a kernel that stands outside of functions."""
+        if made.reason is not None:
+            self.reasons.setdefault(key, made.reason)
+            return
+        function = made.candidate.function
+        self.instances.setdefault(key, set()).add(made.text)
+        named = ((n, text, made.origin) for n, text in enumerate(split_arguments(made.text)))
+        reference = KernelRef(made.candidate.path, function, (), True, (made.text,), None, tuple(named))
+        self.axes.setdefault(key, JoinedAxes()).add(axes_of(function.template, [reference]))
+
     def settle(self) -> None:
         """Enter the launches that wait and whose kernels no line of the source instantiates explicitly."""
         for launch in self._waiting:
@@ -176,13 +188,7 @@ def _add_explicit(finder: LaunchFinder, entered: set[Place], gathered: _Gathered
             gathered.add(None, (*found.launches, *found.asked))
             continue
         gathered.written_out.add(key)
-        if made.reason is None:
-            gathered.instances.setdefault(key, set()).add(made.text)
-            named = ((n, text, made.origin) for n, text in enumerate(split_arguments(made.text)))
-            reference = KernelRef(made.candidate.path, function, (), True, (made.text,), None, tuple(named))
-            gathered.axes.setdefault(key, JoinedAxes()).add(axes_of(function.template, [reference]))
-        else:
-            gathered.reasons.setdefault(key, made.reason)
+        gathered.made(key, made)
 
 
 def _add_unreached(
@@ -194,6 +200,9 @@ def _add_unreached(
     for found in finder.by_variables(compiled):
         entered.update(found.entered)
         gathered.add(None, (*found.launches, *found.asked))
+    for made in compiled.kernels():
+        function = made.candidate.function
+        gathered.made((made.candidate.path, function.line, function.qualified_name), made)
     for path, function in _definitions(workbench):
         if function.template is None and compiled.is_compiled(path, function):
             gathered.instances.setdefault((path, function.line, function.qualified_name), {""})
