@@ -26,14 +26,14 @@ from opwalker.expand.callees import (
 )
 from opwalker.expand.environment import Tools
 from opwalker.expand.fits import Fit
-from opwalker.expand.frames import Frame, Named
+from opwalker.expand.frames import Frame, Named, unit_of
 from opwalker.expand.held import HeldFunctions, Holding
 from opwalker.expand.host_names import HostFinder
 from opwalker.expand.instances import InstanceReader, Judge
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
 from opwalker.expand.leading import Leading
-from opwalker.expand.moves import Asked, Entry, Lost, Move, Stored, passed_on, unit_of
+from opwalker.expand.moves import Asked, Entry, Lost, Move, Stored, passed_on
 from opwalker.expand.registries import Registries
 from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
 from opwalker.expand.terminals import (

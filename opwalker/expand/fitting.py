@@ -17,7 +17,7 @@ from opwalker.expand.constraints import is_excluded
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.fits import Fit
-from opwalker.expand.frames import Frame, Named
+from opwalker.expand.frames import Frame, Named, unit_of
 from opwalker.expand.homes import Home, Homes
 from opwalker.expand.overloads import best
 from opwalker.expand.resolve import Candidate
@@ -245,8 +245,7 @@ class Fitter:
     def frame_of(self, fit: Fit, environment: Environment) -> Frame:
         """The frame in which a function is read that only passes something on."""
         frame = environment.frame
-        closure = self._tools.index.closure(frame.root)
-        root = frame.root if fit.candidate.path in closure else fit.candidate.path
+        root = unit_of(self._tools.index, fit.candidate, frame.root)
         doubt = environment.doubt or frame.doubt
         return Frame(
             fit.candidate, root, frame.steps, {}, {}, fit.bound, fit.why, frame.certain,

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from opwalker.expand.bodies import Body
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.terms import Term
+from opwalker.link.index import Index
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.reach import KernelRef, Origin
 from opwalker.model.walk import PathStep
@@ -101,3 +102,10 @@ class Named(Struct, frozen=True):
     given: tuple[Span2, ...] = ()
     context: Context | None = None
     written: tuple[str, ...] = ()
+
+
+def unit_of(index: Index, candidate: Candidate, root: str) -> str:
+    """The translation unit in which a function is read that one of the unit at ``root`` calls."""
+    if candidate.path == root or candidate.path in index.closure(root):
+        return root
+    return candidate.function.unit or candidate.path

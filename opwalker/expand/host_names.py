@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from opwalker.expand.bodies import Bodies, Body
-from opwalker.expand.frames import Frame, Named
+from opwalker.expand.frames import Frame, Named, unit_of
 from opwalker.expand.giving import PLAIN_RETURNS
 from opwalker.expand.instances import InstanceReader
 from opwalker.expand.kernels import NAME, whole_name, written_arguments
@@ -106,12 +106,10 @@ class HostFinder:
             return
         if call is None:
             for candidate in candidates:
-                root = frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
-                yield Frame(candidate, root, frame.steps, {}, dict(frame.types))
+                yield Frame(candidate, unit_of(self._index, candidate, frame.root), frame.steps, {}, dict(frame.types))
             return
         for fit, _, doubt in self._instances.entries(candidates, body, frame, call):
-            near = fit.candidate.path in self._index.closure(frame.root)
             yield Frame(
-                fit.candidate, frame.root if near else fit.candidate.path, frame.steps, {}, dict(frame.types),
+                fit.candidate, unit_of(self._index, fit.candidate, frame.root), frame.steps, {}, dict(frame.types),
                 fit.bound, fit.why, frame.certain, owner=fit.owner, given=fit.given, doubt=doubt,
             )  # fmt: skip

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.environment import Environment
 from opwalker.expand.fitting import member_name
-from opwalker.expand.frames import Frame
+from opwalker.expand.frames import Frame, unit_of
 from opwalker.expand.instances import InstanceReader, lambda_calls
 from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
 from opwalker.expand.returning import Returning
@@ -279,7 +279,7 @@ class KernelFinder:
                 self._add(out, replace(reference, certain=False) if lacking else reference)
 
     def _root(self, candidate: Candidate, frame: Frame) -> str:
-        return frame.root if candidate.path in self._index.closure(frame.root) else candidate.path
+        return unit_of(self._index, candidate, frame.root)
 
     def _table(self, name: str, body: Body, frame: Frame, out: dict, offset: int, seen: set, depth: int) -> None:
         """A variable at namespace or class level whose initialiser names kernels."""

@@ -190,8 +190,8 @@ class MacroTable:
 
     def _lookup(self, name: str, path: str, offset: int, root: str) -> MacroChoice | None:
         found = self._before(name, path, offset, {path}, root)
-        if not found and root != path:
-            found = self._before(name, root, self._limit(root, path), {root}, root)
+        if root != path and all(self._is_fallback(p, event) for p, event, _ in found):
+            found = [*found, *self._before(name, root, self._limit(root, path), {root}, root)]
         # `#ifndef NAME / #define NAME` gives way to whatever defined the name before: the first of them counts, and
         # last.
         fallbacks = [f for f in found if self._is_fallback(f[0], f[1])]

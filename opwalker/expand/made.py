@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from opwalker.expand.binding_blocks import RegistrationMacros
 from opwalker.expand.files import Files
 from opwalker.expand.macros import MacroTable
+from opwalker.expand.made_names import named_by_macros
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_heads import parse_function, parse_parameters
@@ -83,7 +84,11 @@ def read_made(
             for path in index.store.paths_of(name, ("invocation",)):
                 uses.setdefault(path, set()).add(name)
     lists = reader.lists()
-    found = [reader.file(path, uses.get(path, set()), lists.get(path, ())) for path in sorted({*uses, *lists})]
+    named = {} if instantiations else named_by_macros(index, macros)
+    found = []
+    for path in sorted({*uses, *lists, *named}):
+        made = reader.file(path, uses.get(path, set()), lists.get(path, ()))
+        found.append(replace(made, functions=(*made.functions, *named.get(path, ()))))
     return tuple(made for made in found if made.functions or made.texts)
 
 

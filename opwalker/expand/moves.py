@@ -11,7 +11,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.frames import Frame
+from opwalker.expand.frames import Frame, unit_of
 from opwalker.expand.resolve import Candidate
 from opwalker.link.index import Index
 from opwalker.model.body import CallFact
@@ -57,11 +57,6 @@ class Lost(Struct, frozen=True):
 
 
 Move = Entry | Stored | Asked | Lost | LaunchSite | Terminal | Gap
-
-
-def unit_of(index: Index, candidate: Candidate, root: str) -> str:
-    """The translation unit in which a function is read that one of the unit at ``root`` calls."""
-    return root if candidate.path == root or candidate.path in index.closure(root) else candidate.path
 
 
 def passed_on(index: Index, candidate: Candidate, frame: Frame, by: PathStep) -> Entry:

@@ -99,7 +99,7 @@ class Resolver:
         on_device = "global" in function.flags or "device" in function.flags
         macros = self._device_macros if on_device else self._macros
         if terms:
-            unit = root if root is not None and path in self._index.closure(root) else path
+            unit = root if root is not None and path in self._index.closure(root) else function.unit or path
             if macros.truth(path, terms, function.offset, unit) is False:
                 return False
         builds = self._builds_of(path)

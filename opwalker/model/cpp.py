@@ -58,7 +58,8 @@ class Function(Struct, frozen=True):
     head, None for no template, ``""`` for a full specialisation. ``specialisation`` is the text between ``<>`` behind
     the name, None if absent. ``flags`` hold ``global device host static inline constexpr extern_c virtual override
     pure explicit_instantiation extern_template friend member deleted const``. ``requires`` is the text of its
-    requires clauses, ``owner`` that between ``<>`` behind the class it is defined outside of.
+    requires clauses, ``owner`` that between ``<>`` behind the class it is defined outside of; ``unit`` is the
+    translation unit that gives it this name by a macro, where others give it others.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Function(Struct, frozen=True):
     class_depth: int = 0
     requires: str | None = None
     owner: str | None = None
+    unit: str | None = None
 
     @property
     def is_definition(self) -> bool:

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.frames import unit_of
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.types import TypeReader
 from opwalker.expand.workbench import Unit, Workbench
@@ -166,7 +167,7 @@ class DeviceReader:
         return self._own[key]
 
     def _called(self, candidate: Candidate, root: str, depth: int) -> Reading | None:
-        inner_root = root if candidate.path in self._workbench.index.closure(root) else candidate.path
+        inner_root = unit_of(self._workbench.index, candidate, root)
         key = (*candidate.key, inner_root)
         if key in self._made:
             return self._made[key]

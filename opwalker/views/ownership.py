@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.frames import unit_of
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.cpp import Function
@@ -115,8 +116,8 @@ class _Reader:
 
     def body(self, path: str, function: Function) -> Body:
         """A function's body as the walk reads it."""
-        root = self._root if path in self._workbench.index.closure(self._root) else path
-        return self._unit.bodies.of(Candidate(path, function), root)
+        candidate = Candidate(path, function)
+        return self._unit.bodies.of(candidate, unit_of(self._workbench.index, candidate, self._root))
 
     def destructed(self, name: str) -> bool:
         """Whether a class of the tree has a destructor with a body."""

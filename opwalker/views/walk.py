@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.frames import unit_of
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Unit, Workbench
 from opwalker.model.binding import Binding
@@ -330,8 +331,8 @@ class WalkView:
                 body.path,
                 getattr(body.function, "body_start", -1),
             ):
-                unit_root = root if path in self._workbench.index.closure(root) else path
-                inner = unit.bodies.of(Candidate(path, function), unit_root)
+                candidate = Candidate(path, function)
+                inner = unit.bodies.of(candidate, unit_of(self._workbench.index, candidate, root))
                 for found in dispatches(inner):
                     under = tuple(dict.fromkeys((*entered.of(path, function), *found.under)))
                     out[replace(found, under=under)] = None

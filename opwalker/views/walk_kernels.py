@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opwalker.expand.frames import unit_of
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.values import Number
 from opwalker.expand.workbench import Unit, Workbench
@@ -85,7 +86,7 @@ def launched_kernels(workbench: Workbench, reach: Reach, way: Way, host: Host | 
     for candidate, sites in found.values():
         launcher = sites[0].steps[-1].file
         # It is read in the unit of the file that launches it, when this includes the kernel's.
-        root = launcher if candidate.path in workbench.index.closure(launcher) else candidate.path
+        root = unit_of(workbench.index, candidate, launcher)
         passed = join.best(sites[:_LAUNCHES_JOINED], candidate.function)
         if len(sites) > _LAUNCHES_JOINED:
             passed = replace(passed, always={})  # not all were looked at

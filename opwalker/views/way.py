@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.configuration import TOOLCHAIN
+from opwalker.expand.frames import unit_of
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.workbench import Unit, Workbench
@@ -56,8 +57,8 @@ class Way:
 
     def body_of(self, path: str, function: Function) -> Body:
         """A function's body as the walk reads it."""
-        root = self._root if path in self._workbench.index.closure(self._root) else path
-        return self._unit.bodies.of(Candidate(path, function), root)
+        candidate = Candidate(path, function)
+        return self._unit.bodies.of(candidate, unit_of(self._workbench.index, candidate, self._root))
 
     def compiled(self, values: Values, offset: int) -> tuple[str, ...]:
         """The preprocessor conditions that a place and the calls on the way to it stand under, but for those that the

@@ -1,0 +1,66 @@
+"""Functions that a macro names, each translation unit another one; and what a unit defines before it includes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwalker.expand.macros import MacroChoice
+from tests.trees import follow, kernels, tree
+
+SHARED = """#ifndef EXPORT_NAME
+#define EXPORT_NAME scale
+#endif
+#ifndef WIDTH
+#define WIDTH 1
+#endif
+template <int N> __global__ void scale_kernel(float* x) {}
+void EXPORT_NAME(float* x) { scale_kernel<WIDTH><<<1, 32>>>(x); }
+"""
+FILES = {
+    "scale.cu": SHARED,
+    "scale_wide.cu": '#define EXPORT_NAME scale_wide\n#define WIDTH 8\n#include "scale.cu"\n',
+    "scale_wider.cu": '#define NAMED scale_wider\n#define EXPORT_NAME NAMED\n#define WIDTH 16\n#include "scale.cu"\n',
+    "a.cpp": "".join(
+        f"void {name}(float* x);\nvoid call_{name}(float* x) {{ {name}(x); }}\n"
+        for name in ("scale", "scale_wide", "scale_wider", "scale_other")
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "instances"), [("scale", ["1"]), ("scale_wide", ["8"]), ("scale_wider", ["16"]), ("scale_other", [])]
+)
+def test_each_unit_gives_a_function_its_own_name(name: str, instances: list[str]) -> None:
+    found = follow(tree(FILES), "a.cpp", f"call_{name}")
+    assert [text for site in found.launches for kernel in site.kernels for text in kernel.instances] == instances
+    assert [gap.kind for gap in found.gaps] == ([] if instances else ["no-body"])
+
+
+def test_a_name_that_all_units_give_is_the_functions_own() -> None:
+    files = {"a.cuh": "#define NAME go\n__global__ void k() {}\ninline void NAME() { k<<<1, 1>>>(); }\n"}
+    files |= {f"{unit}.cu": f'#include "a.cuh"\nvoid {unit}() {{ go(); }}\n' for unit in "bc"}
+    assert [kernels(follow(tree(files), f"{unit}.cu", unit)) for unit in "bc"] == [["k"], ["k"]]
+
+
+@pytest.mark.parametrize(("root", "body"), [("scale.cu", "1"), ("scale_wide.cu", "8"), ("scale_wider.cu", "16")])
+def test_a_default_gives_way_to_what_the_unit_defined(root: str, body: str) -> None:
+    bench = tree(FILES)
+    for _ in range(2):
+        found = bench.unit().macros.lookup("WIDTH", "scale.cu", len(SHARED) - 1, root)
+        assert isinstance(found, MacroChoice)
+        assert (found.event.body.strip(), found.certainty) == (body, "proved")
+
+
+DECLARED = """template <int N> __global__ void k(float* x);
+inline void h(float* x) { k<3><<<1, 32>>>(x); }
+"""
+
+
+def test_a_nearer_declaration_hides_the_same_name_of_another_unit() -> None:
+    files = {
+        "far.cu": "template <int N> __global__ void k(float* x) {}\n",
+        "a.cu": f"namespace near {{\n{DECLARED}}}\n",
+        "b.cuh": "namespace near {\ntemplate <int N> __global__ void k(float* x) {}\n}\n",
+    }
+    found = follow(tree(files), "a.cu", "h")
+    assert [(kernel.path, kernel.name) for site in found.launches for kernel in site.kernels] == [("b.cuh", "near::k")]
