@@ -42,10 +42,10 @@ class ClassReading:
         """A constant or type inside a class, or of a class template with its arguments; ``name<…>`` for a template."""
         found = self.try_member(owner, member)
         if found is None:
-            simple = strip_arguments(owner.text).rpartition("::")[2]
+            name, simple = f"{owner.text[:80]}::{member}", strip_arguments(owner.text).rpartition("::")[2]
             if any(function.scope[-1:] == (simple,) for _, function in self.tools.index.functions(member)):
-                raise Unknown(f"what `{owner.text[:80]}::{member}` returns is not worked out")
-            raise NoMember(f"`{owner.text[:80]}::{member}` is not defined in the source")
+                raise Unknown(f"what `{name}` returns is not worked out")
+            raise NoMember(f"`{name}` is not defined in the source")
         return found
 
     def try_member(self, owner: TypeTerm, member: str) -> Term | None:

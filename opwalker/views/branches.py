@@ -23,6 +23,8 @@ from opwalker.views.implied import implied
 _ELSE_IF = Regex(r"else\s+if\b")
 _ONCE = Regex(r"do\b.*\bwhile\s*\(\s*(?:0|false)\s*\)\s*;?", re.DOTALL)
 _LEAVES = Regex(r"\breturn\b[^;{}]*;\s*\}?\s*\Z")
+#: Blocks around one another of which is kept which they are.
+_KEPT = 400
 _LABEL_ALONE = Regex(r"\s*(?:case\b[^{};]*|default\s*):\s*\Z")
 
 
@@ -43,15 +45,21 @@ class Branches:
         self._body = body
         self._blocks = body.facts.blocks
         self._guards: dict[int, Guard | None] = body.kept.setdefault(f"guards of {type(self).__name__}", {})
+        self._chains: dict[int, list[int]] = body.kept.setdefault("chains of blocks", {})
         self._innermost: dict[int, int] = body.kept.setdefault("innermost blocks", {})
 
     def chain(self, number: int) -> list[int]:
-        """A block and those around it, outermost first; nothing for -1."""
-        out: list[int] = []
-        while number >= 0:
-            out.append(number)
-            number = self._blocks[number].parent
-        return out[::-1]
+        """A block and those around it, outermost first; nothing for -1. Not to be changed."""
+        found = self._chains.get(number)
+        if found is None:
+            out: list[int] = []
+            while number >= 0:
+                out.append(number)
+                number = self._blocks[number].parent
+            found = out[::-1]
+            if len(found) <= _KEPT:
+                self._chains[found[-1] if found else -1] = found
+        return found
 
     def holds(self, number: int, offset: int) -> bool:
         """Whether an offset lies in a block (-1: the whole body)."""
@@ -70,16 +78,12 @@ class Branches:
 
     def together(self, one: int, other: int) -> bool:
         """Whether two blocks can both run in one pass: they lie in no two branches of one choice."""
-        first, second = self.chain(one), self.chain(other)
-        for a in first:
-            for b in second:
-                if a == b or self._blocks[a].parent != self._blocks[b].parent:
-                    continue
+        # Two branches of one choice stand in the same block: they are where the ways to the blocks part.
+        for a, b in zip(self.chain(one), self.chain(other), strict=False):
+            if a != b:
                 kinds = {self._blocks[a].kind.split(" ")[0], self._blocks[b].kind.split(" ")[0]}
-                if kinds == {"case"}:
-                    return False
-                if kinds == {"if", "else"} and self._blocks[a].condition == self._blocks[b].condition:
-                    return False
+                same = self._blocks[a].condition == self._blocks[b].condition
+                return kinds != {"case"} and not (kinds == {"if", "else"} and same)
         return True
 
     def around(self, number: int, outer: int = -1) -> tuple[Guard, ...]:

@@ -44,6 +44,15 @@ class _Site(Struct, frozen=True):
     demanded: tuple[str, ...] = ()
 
 
+class _Use(Struct, frozen=True):
+    """A call of a function, or a place where it is handed to one, of which it was not asked yet what holds there."""
+
+    caller: tuple[str, Function] | None
+    body: Body
+    offset: int
+    demanded: tuple[str, ...]
+
+
 class Entered:
     """The conditions under which functions of one implementation are entered."""
 
@@ -52,7 +61,8 @@ class Entered:
         self._reach = reach
         self._found: dict[tuple[str, int], tuple[str, ...]] = {}
         self._branches: dict[tuple, Returns] = {}
-        self._sites: dict[str, list[_Site]] | None = None
+        self._uses: dict[str, list[_Use]] | None = None
+        self._read_sites: dict[str, list[_Site]] = {}
         #: Functions that are handed on to an unknown caller.
         self._loose: set[str] = set()
 
@@ -79,12 +89,12 @@ class Entered:
         return found
 
     def _read(self, path: str, function: Function, deep: int) -> tuple[str, ...]:
-        if self._sites is None:
-            self._sites = self._all_sites()
+        if self._uses is None:
+            self._uses = self._all_uses()
         if deep > _DEEP or function.name in self._loose:
             return ()
         sites = [
-            site for site in self._sites.get(function.name, ())
+            site for site in self._sites_of(function.name)
             if site.caller is None or (site.caller[0], site.caller[1].offset) != (path, function.offset)
         ]  # fmt: skip
         common: dict[str, None] | None = None
@@ -105,11 +115,11 @@ class Entered:
         chosen = (f"the definition of {function.name} at :{function.line}{_DEFINITION}",) if len(same) > 1 else ()
         return (*(common or ()), *_one_of(rest, tests, demanded), *chosen)
 
-    def _all_sites(self) -> dict[str, list[_Site]]:
+    def _all_uses(self) -> dict[str, list[_Use]]:
         """Where the bodies of a walk call its functions: each body is looked at once."""
         names = {function.name for _, function, _ in self._reach.functions}
         own = self._way.host.body
-        out: dict[str, list[_Site]] = {}
+        out: dict[str, list[_Use]] = {}
         host = (own.path, own.function.offset) if own.function is not None else None
         self._of_body(None, own, names, out)
         for path, function, _ in self._reach.functions:
@@ -118,21 +128,30 @@ class Entered:
         return out
 
     def _of_body(
-        self, caller: tuple[str, Function] | None, body: Body, names: set[str], out: dict[str, list[_Site]]
+        self, caller: tuple[str, Function] | None, body: Body, names: set[str], out: dict[str, list[_Use]]
     ) -> None:
         uses = list(_uses(body, names - {caller[1].name} if caller is not None else names))
         counts = Counter(name for name, _ in uses)
         # Several calls of one function may be the branches of a choice that raises for everything else.
         several = any(count > 1 for count in counts.values())
         demanded = tuple(check.words for check in checks_of(body) if check.words) if several else ()
-        branches = Returns(body) if uses else None
         for name, offset in uses:
-            if offset is None or branches is None:
+            if offset is None:
                 self._loose.add(name)
-                continue
-            held, own = branches.place(offset), branches.place(offset, own=True)
-            found = _Site(caller, held, own, branches.tests(offset), demanded if counts[name] > 1 else ())
-            out.setdefault(name, []).append(found)
+            else:
+                use = _Use(caller, body, offset, demanded if counts[name] > 1 else ())
+                out.setdefault(name, []).append(use)
+
+    def _sites_of(self, name: str) -> list[_Site]:
+        """The places that use a function, with what holds at each: only of functions that are asked about."""
+        found = self._read_sites.get(name)
+        if found is None:
+            found = self._read_sites[name] = []
+            for use in (self._uses or {}).get(name, ()):
+                branches = self.branches(use.body)
+                held, own = branches.place(use.offset), branches.place(use.offset, own=True)
+                found.append(_Site(use.caller, held, own, branches.tests(use.offset), use.demanded))
+        return found
 
 
 def _one_of(rest: list[tuple[str, ...]], tests: dict[str, Expr], demanded: set[str]) -> tuple[str, ...]:

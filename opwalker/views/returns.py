@@ -23,6 +23,8 @@ _TRUE = name("true")
 _WORKED = Regex(
     r"[sS]uccess\b|SUCCESS\b|(?<![\w.:>])(?:\w*_)?(?:err|error|status|ret|rc|res|result)\b(?!\s*(?:[.(\[]|->))"
 )
+#: Branches around a place that are put into words.
+_TOLD = 100
 _CHOICE = ("if", "else", "if constexpr", "else constexpr")
 
 
@@ -100,14 +102,18 @@ class Returns(Branches):
 
     def place(self, offset: int, own: bool = False) -> tuple[str, ...]:
         """What holds at an offset, in words: as nothing has returned before it, and around it; with ``own``, only what
-        the function itself tests."""
+        the function itself tests. Nothing where more branches stand around it than anyone reads."""
         block = self.innermost(offset)
+        if len(self.chain(block)) > _TOLD:
+            return ()
         around = [guard for guard in self.around(block) if guard.own or not own]
         return (*past_words(self.past(block, offset), around), *words_of(around))
 
     def tests(self, offset: int) -> dict[str, Expr]:
         """The conditions at an offset by their words."""
         block = self.innermost(offset)
+        if len(self.chain(block)) > _TOLD:
+            return {}
         guards = (*self.past(block, offset), *self.around(block))
         return {said(one.condition): one.condition for one in guards if one.condition.kind != "raw"}
 
