@@ -177,11 +177,8 @@ class ClassReading:
         """Raises Unknown where it is not known whether the build reads one definition of a class, or another."""
         terms = self.tools.index.declared(path).conditions[made.condition]
         # Of what differs between passes over one unit, one pass reads the one, and another the other.
-        if (
-            terms
-            and not any("__CUDA_ARCH" in term for term in terms)
-            and self.tools.resolver.holds(path, terms, made.offset) is None
-        ):
+        within_one_pass = terms and not any("__CUDA_ARCH" in term for term in terms)
+        if within_one_pass and self.tools.resolver.holds(path, terms, made.offset) is None:
             places = f"{path}:{made.line} and {other_path}:{other.line}"
             raise Unknown(f"`{made.name}` is declared in two ways ({places})")
 
