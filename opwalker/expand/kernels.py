@@ -8,6 +8,7 @@ that the span can evaluate to counts, whatever the branch.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -165,22 +166,8 @@ class KernelFinder:
             if simple in kernel_names and not called and not self._is_local(body, name, match.start(), spans):
                 found = self._resolver.function(name, context, None, kernel=True).candidates
                 # A launch site knows the argument count; here every overload counts.
-                for candidate in found:
-                    made = self._instances.of(candidate, body, frame, match.start(), spans, passed, found)
-                    special = self._instances.special(candidate, body, frame, match.start(), spans, passed, found)
-                    for one, held in ((candidate, made), *special):
-                        if held.texts or held.reason:
-                            reference = KernelRef(
-                                one.path,
-                                one.function,
-                                arguments,
-                                True,
-                                held.texts,
-                                held.reason,
-                                held.origins,
-                                held.never,
-                            )
-                            self._add(out, reference)
+                for reference in self._references(found, body, frame, match.start(), spans, arguments, passed):
+                    self._add(out, reference)
                 if found:
                     continue
             if "::" not in name and simple in frame.functions:
@@ -192,6 +179,32 @@ class KernelFinder:
                 self._returned(body, name, match.start(), frame, out, seen, depth)
             else:
                 self._table(name, body, frame, out, match.start(), seen, depth)
+
+    def _references(
+        self,
+        found: Sequence[Candidate],
+        body: Body,
+        frame: Frame,
+        start: int,
+        spans: tuple[Span2, ...],
+        arguments: tuple[str, ...],
+        passed: tuple[Span2, ...] | None,
+    ) -> list[KernelRef]:
+        """What a kernel's name means at a place. It is kept with the frame: a kernel is met where it is named, and
+        where the variable is launched that holds it."""
+        known = frame.__dict__.setdefault("_named_kernels", {})
+        key = (body.key, start, spans, passed)
+        if key not in known:
+            known[key] = [
+                KernelRef(one.path, one.function, arguments, True, held.texts, held.reason, held.origins, held.never)
+                for candidate in found
+                for one, held in (
+                    (candidate, self._instances.of(candidate, body, frame, start, spans, passed, found)),
+                    *self._instances.special(candidate, body, frame, start, spans, passed, found),
+                )
+                if held.texts or held.reason
+            ]
+        return known[key]
 
     @staticmethod
     def _is_local(body: Body, name: str, offset: int, given: tuple[Span2, ...]) -> bool:
