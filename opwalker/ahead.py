@@ -33,6 +33,8 @@ _AT_ONCE = 4
 #: As ``FEWEST`` and ``_AT_ONCE`` for answers of processes that know from the start what the first one knows.
 FEWEST_SHARED = 8
 _SHARED_AT_ONCE = 2
+#: The most of one kin that a process takes at once; it leaves as many to the others.
+_MOST_KIN = 32
 #: Bytes that say how long a packed answer is.
 _LENGTH = 8
 
@@ -78,15 +80,19 @@ def _started(others: Sequence[BaseProcess]) -> Iterator[None]:
         gc.unfreeze()
 
 
-def _numbers(taken: Synchronized[int], count: int, at_once: int) -> Iterator[int]:
-    """Numbers below ``count`` that no other process has taken, until all are."""
+def _numbers(taken: Synchronized[int], count: int, at_once: int, kin: Sequence[object] = ()) -> Iterator[int]:
+    """Numbers below ``count`` that no other process has taken, until all are. Those that stand beside each other and
+    are of one kin are taken by one process, up to half of what is left."""
     while True:
         with taken.get_lock():
-            begin = taken.value
-            taken.value = begin + at_once
+            begin = end = taken.value
+            most = max(at_once, min(_MOST_KIN, (count - begin) // 2))
+            while end < count and (end - begin < at_once or (end - begin < most and kin and kin[end] == kin[end - 1])):
+                end += 1
+            taken.value = end
         if begin >= count:
             return
-        yield from range(begin, min(begin + at_once, count))
+        yield from range(begin, end)
 
 
 def _other(session: Session, names: Sequence[str], answer: Answer, taken: Synchronized[int]) -> None:
@@ -105,8 +111,11 @@ def _other(session: Session, names: Sequence[str], answer: Answer, taken: Synchr
         os._exit(status)
 
 
-def shared_out(session: Session, names: Sequence[str], answer: Callable[[int], Any], kind: Any) -> list[Any]:
-    """``answer(number)`` for the number of each name, in order, of a type that msgspec packs.
+def shared_out(
+    session: Session, names: Sequence[str], answer: Callable[[int], Any], kind: Any, kin: Sequence[object] = ()
+) -> list[Any]:
+    """``answer(number)`` for the number of each name, in order, of a type that msgspec packs. Names that are of one
+    ``kin`` (empty: none are) share much of what is read for them.
 
     Some are answered by copies of this process, which know all that the session has read so far, and hand back what
     they find; what one of them leaves is answered here.
@@ -114,7 +123,7 @@ def shared_out(session: Session, names: Sequence[str], answer: Callable[[int], A
     count = min(session.options.jobs or workers.processors(), _MOST_PROCESSES)
     found: dict[int, Any] = {}
     if count > 1 and len(names) >= FEWEST_SHARED and hasattr(os, "fork") and session.store.path is not None:
-        found = _shared(session, names, answer, count - 1, msgspec.msgpack.Decoder(kind))
+        found = _shared(session, names, answer, count - 1, msgspec.msgpack.Decoder(kind), kin)
     for number, name in enumerate(names):
         if number not in found:
             if session.progress:
@@ -124,7 +133,12 @@ def shared_out(session: Session, names: Sequence[str], answer: Callable[[int], A
 
 
 def _shared(
-    session: Session, names: Sequence[str], answer: Callable[[int], Any], others: int, decoder: msgspec.msgpack.Decoder
+    session: Session,
+    names: Sequence[str],
+    answer: Callable[[int], Any],
+    others: int,
+    decoder: msgspec.msgpack.Decoder,
+    kin: Sequence[object],
 ) -> dict[int, Any]:
     import multiprocessing
 
@@ -133,11 +147,11 @@ def _shared(
     # A file takes what a pipe would hold back: nobody reads while all are at work.
     with contextlib.ExitStack() as held:
         outs = [held.enter_context(tempfile.TemporaryFile()) for _ in range(others)]
-        told = [(session, len(names), answer, taken, out) for out in outs]
+        told = [(session, len(names), answer, taken, out, kin) for out in outs]
         copies = [context.Process(target=_copy, args=one, daemon=True) for one in told]
         found: dict[int, Any] = {}
         with _started(copies):
-            for number in _numbers(taken, len(names), _SHARED_AT_ONCE):
+            for number in _numbers(taken, len(names), _SHARED_AT_ONCE, kin):
                 if session.progress:
                     session.progress(number, len(names), names[number])
                 found[number] = answer(number)
@@ -147,13 +161,20 @@ def _shared(
     return found
 
 
-def _copy(session: Session, count: int, answer: Callable[[int], Any], taken: Synchronized[int], out: IO[bytes]) -> None:
+def _copy(
+    session: Session,
+    count: int,
+    answer: Callable[[int], Any],
+    taken: Synchronized[int],
+    out: IO[bytes],
+    kin: Sequence[object],
+) -> None:
     """A copy of the first process: what ends it here is met, and said, by the first one at the same number."""
     status = 1
     try:
         session.store.reopen()
         encoder = msgspec.msgpack.Encoder()
-        for number in _numbers(taken, count, _SHARED_AT_ONCE):
+        for number in _numbers(taken, count, _SHARED_AT_ONCE, kin):
             blob = encoder.encode(answer(number))
             out.write(number.to_bytes(_LENGTH) + len(blob).to_bytes(_LENGTH) + blob)
             out.flush()

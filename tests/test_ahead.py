@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -100,3 +101,40 @@ def test_shared_answers_come_back_in_order_whoever_gives_them(
     assert [name for _, name, _ in found] == NAMES[:16]
     assert {held for *_, held in found} == {"['ops.cpp']"}
     assert any(pid != str(os.getpid()) for pid, *_ in found) == others
+
+
+class _Taken:
+    """A number that processes would share."""
+
+    value = 0
+
+    @staticmethod
+    def get_lock() -> contextlib.AbstractContextManager:
+        return contextlib.nullcontext()
+
+
+KIN = [
+    ("no kin", [], 12, [2] * 6),
+    ("each alone", list("abcdefghijkl"), 12, [2] * 6),
+    ("all of one", ["a"] * 12, 12, [6, 3, 2, 1]),
+    ("runs of five and seven", ["a"] * 5 + ["b"] * 7, 12, [5, 3, 2, 2]),
+    ("a run that begins within what is taken", list("aabccc"), 6, [2, 2, 2]),
+    ("many of one", ["a"] * 100, 100, [32, 32, 18, 9, 4, 2, 2, 1]),
+]
+
+
+@pytest.mark.parametrize(("what", "kin", "count", "takes"), KIN, ids=[case[0] for case in KIN])
+def test_what_is_of_one_kin_is_taken_together(what: str, kin: list[str], count: int, takes: list[int]) -> None:
+    """One process takes a run, but no more than half of what is left, and leaves nothing out."""
+    taken, found, before = _Taken(), [], 0
+    while before < count:
+        numbers = ahead._numbers(taken, count, 2, kin)
+        for number in numbers:
+            found.append(number)
+            if number == taken.value - 1:
+                break
+        takes, expected = takes[1:], takes[0]
+        assert taken.value - before == expected
+        before = taken.value
+    assert found == list(range(count))
+    assert takes == []

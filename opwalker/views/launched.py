@@ -19,13 +19,14 @@ from opwalker.model.walk import Launch, Op, SourceInfo
 from opwalker.views.compiled import Compiled
 from opwalker.views.walk import WalkView
 
-#: ``shared(names, answer, type of an answer)``: the answer for the number of every name, in order.
-Shared = Callable[[Sequence[str], Callable[[int], Any], Any], list[Any]]
+#: ``shared(names, answer, type of an answer, kin)``: the answer for the number of every name, in order; names that are
+#: of one ``kin`` share much of what is read for them.
+Shared = Callable[[Sequence[str], Callable[[int], Any], Any, Sequence[str]], list[Any]]
 #: A function, by its file and where it begins.
 Place = tuple[str, int]
 
 
-def one_by_one(names: Sequence[str], answer: Callable[[int], Any], kind: Any) -> list[Any]:
+def one_by_one(names: Sequence[str], answer: Callable[[int], Any], kind: Any, kin: Sequence[str]) -> list[Any]:
     """A ``Shared`` of one process."""
     return [answer(number) for number in range(len(names))]
 
@@ -52,9 +53,11 @@ class LaunchFinder:
         """What the implementations of each op launch that the build has; ops without any are left out."""
         # What a name means may depend on them: entered now, what the ops lead to is not read once more for the rest.
         self._workbench.add_instantiations()
-        bound = {b.name for b in self._workbench.bindings().bindings if b.role == "impl"}
+        bound = {b.name: b.path for b in reversed(self._workbench.bindings().bindings) if b.role == "impl"}
         chosen = [op for op in ops if op.name in bound]
-        found = self._shared([op.name for op in chosen], lambda number: self._by_op(chosen[number]), Launched)
+        names = [op.name for op in chosen]
+        files = [bound[name] for name in names]
+        found = self._shared(names, lambda number: self._by_op(chosen[number]), Launched, files)
         return list(zip(chosen, found, strict=True))
 
     def _by_op(self, op: Op) -> Launched:
@@ -95,7 +98,7 @@ class LaunchFinder:
             return self._of(follower.follow_bound(made.candidate, made.bound, made.reason, made.origins, made.owner))
 
         names = [made.candidate.function.qualified_name for made in hosts]
-        followed = iter(self._shared(names, follow, Launched))
+        followed = iter(self._shared(names, follow, Launched, [made.candidate.path for made in hosts]))
         for made in found:
             yield made, Launched() if "global" in made.candidate.function.flags else next(followed)
 
@@ -115,7 +118,10 @@ class LaunchFinder:
             return found
 
         names = [candidate.function.qualified_name for candidate, _ in functions]
-        for (candidate, root), found in zip(functions, self._shared(names, follow, Launched | None), strict=True):
+        files = [candidate.path for candidate, _ in functions]
+        for (candidate, root), found in zip(
+            functions, self._shared(names, follow, Launched | None, files), strict=True
+        ):
             if candidate.key in entered:
                 continue
             # What entered it where it was left out has itself been left out here.
@@ -131,7 +137,8 @@ class LaunchFinder:
             candidate, root, context, owner, written = named[number]
             return self._of(self._workbench.unit().follower().follow_named(candidate, root, context, owner, written))
 
-        return self._shared([candidate.function.qualified_name for candidate, *_ in named], follow, Launched)
+        names = [candidate.function.qualified_name for candidate, *_ in named]
+        return self._shared(names, follow, Launched, [candidate.path for candidate, *_ in named])
 
     def _of(self, reach: Reach) -> Launched:
         entered = {(path, function.offset) for path, function, _ in reach.functions}
