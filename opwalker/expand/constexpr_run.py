@@ -13,7 +13,7 @@ from typing import Any
 from opwalker.expand.arithmetic import apply
 from opwalker.expand.deduction import as_type
 from opwalker.expand.expressions import evaluate, value_of
-from opwalker.expand.terms import ConstTerm, ListTerm, Term, Unknown
+from opwalker.expand.terms import ClosureTerm, ConstTerm, ListTerm, Term, Unknown
 from opwalker.facts.cpp_brackets import match_bracket, split_commas
 from opwalker.notation.regex import Regex
 
@@ -31,6 +31,8 @@ _STEPPED = Regex(r"(?:(\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(\+\+|--))\Z")
 _IGNORED = frozenset(("static_assert", "assert", "typename"))
 #: Checks by macros: where one fails there is no constant, so a program that compiles passes them all.
 _CHECK = Regex(r"[A-Z][A-Z0-9_]*(?:CHECK|ASSERT)[A-Z0-9_]*\Z")
+_SPREAD = Regex(r"(?:(?:const|constexpr)\s+)*auto\s*(?:const\s*)?&{0,2}\s*\[([\w\s,]+)\]\s*=\s*(.*)\Z", re.DOTALL)
+_CLOSURE = Regex(r"(?:(?:const|constexpr)\s+)*auto\s+(?:const\s*)?&{0,2}\s*(\w+)\s*=\s*(\[.*)\Z", re.DOTALL)
 _RANGE = Regex(r"(?:const\s+)?[\w:]+\s*(?:const\s*)?&{0,2}\s*([A-Za-z_]\w*)\s*:(?!:)\s*(.*)\Z", re.DOTALL)
 
 
@@ -264,7 +266,19 @@ class _Machine:
         return as_type(found, old.type)
 
     def _declare(self, text: str) -> bool:
-        """``T a = 1, b = 2``, ``T a{1}``, ``T a[4] = {…}``, ``T a``."""
+        """``T a = 1, b = 2``, ``T a{1}``, ``T a[4] = {…}``, ``T a``, ``auto [a, b] = …``, ``auto a = [](…) {…}``."""
+        spread = _SPREAD.match(text)
+        if spread:
+            held = evaluate(spread.group(2), self._scope)
+            names = [name.strip() for name in spread.group(1).split(",")]
+            if not isinstance(held, ListTerm) or len(held.items) != len(names):
+                raise Unknown(f"`{spread.group(2)[:60]}` is not known")
+            self._scope.bound.update(zip(names, held.items, strict=True))
+            return True
+        closure = _CLOSURE.match(text)
+        if closure:
+            self._scope.bound[closure.group(1)] = ClosureTerm(closure.group(2), self._scope)
+            return True
         declared = _DECLARED.match(text)
         if declared is None:
             return False

@@ -17,6 +17,7 @@ from opwalker.expand.environment_calls import ConstantCalls
 from opwalker.expand.environment_classes import ClassReading
 from opwalker.expand.environment_kept import KeptReadings, Readings
 from opwalker.expand.environment_names import NameLookup
+from opwalker.expand.environment_objects import ConstantObjects
 from opwalker.expand.environment_sizes import SizeReading
 from opwalker.expand.environment_templates import TemplateReading
 from opwalker.expand.environment_types import TypeReading
@@ -52,6 +53,7 @@ class Environment(
     TypeReading,
     ValueTypes,
     ConstantCalls,
+    ConstantObjects,
     SizeReading,
     frozen=True,
 ):

@@ -6,13 +6,16 @@ from opwalker.expand.arithmetic import cast
 from opwalker.expand.arity import is_pack
 from opwalker.expand.constexpr_run import run
 from opwalker.expand.deduction import Mismatch, as_type, unify
+from opwalker.expand.environment_objects import converted
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.template_heads import template_parameters
-from opwalker.expand.terms import SIZES, ConstTerm, ListTerm, PackTerm, Term, TypeTerm, Unknown
+from opwalker.expand.terms import ClosureTerm, ConstTerm, ListTerm, PackTerm, Term, TypeTerm, Unknown
 from opwalker.expand.tokens import names_any
 from opwalker.model.cpp import Function
 from opwalker.notation.regex import Regex
 
+#: What the object of a method is bound to.
+_THIS = "*this"
 _CONVERSION = Regex(r"operator\s+[A-Za-z_]")
 
 
@@ -22,6 +25,9 @@ class ConstantCalls:
     def call(self, text: str, template: str | None, arguments: list[str]) -> Term:
         """A constexpr function of the source, or an object that is called. Raises Unknown."""
         self._deeper()
+        arguments = self.spread_out(arguments)
+        if isinstance(self.bound.get(text), ClosureTerm):
+            return self.call_closure(self.bound[text], arguments)
         if template is None and self.holder(text) is not None:
             held = self.name(text)
             number = value_of(held)
@@ -46,15 +52,23 @@ class ConstantCalls:
         inside = self.elsewhere(usable[0].path, usable[0].function.scope, {})
         return self._run(usable[0].path, usable[0].function, inside, template, arguments, text)
 
-    def call_member(self, owner: TypeTerm, name: str, template: str | None, arguments: list[str]) -> Term:
-        """A static constexpr member function."""
+    def call_member(
+        self, owner: TypeTerm, name: str, template: str | None, arguments: list[str], on: ListTerm | None = None
+    ) -> Term:
+        """A constexpr member function: a static one, or one that is called ``on`` an object; inside a method of that
+        class, on the object of the method."""
         self._deeper()
+        arguments = self.spread_out(arguments)
         place = self.located(owner.text)
         found = [(f, i) for f, i in self.methods(owner.text, name, len(arguments)) if "constexpr" in f.flags]
         if len(found) != 1 or place is None:
             raise Unknown(f"`{owner.text[:60]}::{name}(…)` is not a constant function of the source")
         function, inside = found[0]
         held = self.elsewhere(inside.context.path, inside.context.scope, dict(inside.bound), inside.owner)
+        this = on if on is not None else self.bound.get(_THIS)
+        if isinstance(this, ListTerm) and this.type == owner.text and "static" not in function.flags:
+            held.bound.update((v.name, item) for v, item in zip(self.fields(place), this.items, strict=False))
+            held.bound[_THIS] = this
         return self._run(inside.context.path, function, held, template, arguments, name)
 
     def converted(self, held: Term, kind: str | None = None) -> ConstTerm | None:
@@ -126,7 +140,7 @@ class ConstantCalls:
         missing = {p.name for p in parameters[len(given) :] if p.name}
         found: dict[str, Term] = {}
         for parameter, value in zip(function.parameters, values, strict=False):
-            kind = value.type if isinstance(value, ConstTerm | ListTerm) else ""
+            kind = value.type if isinstance(value, ConstTerm | ListTerm | ClosureTerm) else ""
             mentioned = names_any(parameter.type, missing)
             if mentioned and kind:
                 try:
@@ -144,10 +158,10 @@ class ConstantCalls:
                 bound[parameter.name] = PackTerm(tuple(values[number:]))
                 break
             if number < len(values):
-                bound[parameter.name] = _converted(values[number], parameter.type, inside)
+                bound[parameter.name] = converted(values[number], parameter.type, inside)
             elif parameter.default is not None:
                 bound[parameter.name] = evaluate(parameter.default, inside)
-        return run(self._source(path, function), inside)
+        return inside.returned(run(self._source(path, function), inside), function.return_type)
 
     def _source(self, path: str, function: Function) -> str:
         key = ("source", path, function.body_start)
@@ -155,15 +169,3 @@ class ConstantCalls:
         if key not in memo:
             memo[key] = self.tools.resolver.source(path, function.body_start, function.body_end)
         return memo[key]
-
-
-def _converted(value: Term, declared: str, inside) -> Term:
-    """An argument in the type of its parameter, where that is a number's."""
-    number = value_of(value)
-    if number is None:
-        return value
-    try:
-        kind = inside.type(declared).text.removesuffix("&").removesuffix("&")
-    except Unknown:
-        return value
-    return cast(number, kind) if kind in SIZES else value

@@ -133,6 +133,9 @@ class NameLookup(Sight):
         if listed and declared is not None and self._is_aggregate(declared):
             made = evaluate(text, self)
             return ListTerm(made.items, declared) if isinstance(made, ListTerm) else made
+        made = self.constructed(text, declared) if declared is not None else None
+        if made is not None:
+            return made
         term = evaluate(initialiser_value(text), self)
         number = value_of(term)
         if number is None:

@@ -11,7 +11,7 @@ import re
 from opwalker.expand.deduction import literal_term
 from opwalker.expand.environment_classes import Place
 from opwalker.expand.expressions import evaluate, value_of
-from opwalker.expand.shapes import shape
+from opwalker.expand.shapes import components, shape
 from opwalker.expand.terms import SIZES, ConstTerm, Unknown
 from opwalker.notation.regex import Regex
 
@@ -53,6 +53,9 @@ class SizeReading:
 
     def _class_extent(self, kind: str) -> tuple[int, int]:
         place = self.located(kind)
+        underlying = self._underlying(kind) if place is None else None
+        if underlying is not None:
+            return self._extent_of(underlying)
         if place is None or not place.made.body_end or place.made.kind == "union":
             raise Unknown(f"the size of `{kind}` is not known")
         self._deeper()
@@ -77,6 +80,21 @@ class SizeReading:
             size, align = _padded(size, aligned) + more, max(align, aligned)
         align = max(align, self._class_alignment(place, inside))
         return max(_padded(size, align), align if size == 0 and align > 1 else 1), align
+
+    def _underlying(self, kind: str) -> str | None:
+        """The canonical type that an enumeration is kept as; None for what is none, and where the compiler chooses."""
+        scope = tuple(name for name, _ in components(kind))
+        if not scope:
+            return None
+        entries = self.tools.index.entries(scope[-1], ("enum",), lambda facts: facts.enums)
+        found = {
+            self.elsewhere(path, enum.scope, {}).type(enum.underlying).text
+            if enum.underlying
+            else ("int" if enum.scoped else None)
+            for path, enum in self._seen(entries)
+            if (*enum.scope, enum.name)[-len(scope) :] == scope
+        }
+        return found.pop() if len(found) == 1 else None
 
     def _is_empty(self, kind: str) -> bool:
         place = self.located(kind)

@@ -262,7 +262,8 @@ class ValueTypes:
         inside = self.standing_in(place)
         for function in self.tools.index.facts(place.path).functions:
             if function.name == name and place.made.body_start < function.offset < place.made.body_end:
-                if count is None or count <= len(function.parameters):
+                most = function.parameters
+                if count is None or count <= len(most) or (most and is_pack(most[-1])):
                     yield function, inside
         before = self.standing_before(place)
         for base in place.made.bases:

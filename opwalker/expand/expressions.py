@@ -232,13 +232,18 @@ class _Reader(Cursor):
         self._take()
         name = self._take().text
         if self._peek() == "(":
-            arguments = self._group(self._take())
-            if arguments.strip():
+            inside = self._group(self._take())
+            if isinstance(held, ListTerm) and not _CONSTANT.match(held.type):
+                given = [inside[a:b].strip() for a, b in split_commas(inside)]
+                made = self._scope.call_on(held, name, given) if held.type else None
+                if made is not None:
+                    return made
+                if name == "size":
+                    return ConstTerm(len(held.items), "unsigned long")
+            if inside.strip():
                 raise self._stop()
-            if isinstance(held, ListTerm) and name == "size" and not _CONSTANT.match(held.type):
-                return ConstTerm(len(held.items), "unsigned long")
         if isinstance(held, ListTerm) and not _CONSTANT.match(held.type):
-            return self._scope.field(held, name)
+            return self._scope.field_of(held, name)
         kind = TypeTerm(held.type) if isinstance(held, ListTerm) else self._scope.type_of(text)
         return self._scope.member(kind, name)
 
@@ -335,7 +340,7 @@ class _Reader(Cursor):
         arguments = [inside[a:b].strip() for a, b in split_commas(inside)]
         if kind.text in SIZES and len(arguments) < 2:
             return cast(self._number(evaluate(arguments[0], self._scope)) if arguments else ConstTerm(0), kind.text)
-        return self._list(inside, kind.text)
+        return self._scope.object_of(self._list(inside, kind.text))
 
     def _called(self, name: str, template: str | None, inside: str) -> Term:
         arguments = [inside[a:b].strip() for a, b in split_commas(inside)]

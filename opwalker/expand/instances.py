@@ -6,6 +6,7 @@ A mention inside a generic lambda counts once for every call of the lambda, one 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
@@ -104,7 +105,7 @@ class InstanceReader:
             for environment in elements_of(around, given):
                 try:
                     bound, why = self._fitter.binder.bind(candidate, parameters, environment, given, passed)
-                    if why is not None and len(rivals) > 1 and _cannot_fit(function, parameters, bound):
+                    if why is not None and len(rivals) > 1 and _cannot_fit(function, parameters[len(given) :], bound):
                         continue  # another kernel of the name is meant
                     if why is not None:
                         raise Unknown(why)
@@ -148,6 +149,25 @@ class InstanceReader:
             return Instances((join_arguments(inside.printed(parameters, bound)),), _hashed(bound))
         except Unknown as unknown:
             return Instances((), str(unknown))
+
+    def linked(self, candidate: Candidate, named: Instances) -> Instances:
+        """Of the instances that a place names where only a declaration is seen, those that are compiled: the ones that
+        explicit instantiations make in other units."""
+        if candidate.function.template is None:
+            return named
+        parameters = template_parameters(candidate.function.template)
+        made: set[str] = set()
+        for bound in self._tools.written_out(candidate):
+            with contextlib.suppress(Unknown):
+                inside = self._fitter.binder.inside(candidate, bound)
+                made.add(join_arguments(inside.printed(parameters, bound)))
+        reason = named.reason
+        if not made.issuperset(named.texts):
+            name = candidate.function.name
+            reason = (
+                reason or f"`{name}` is only declared where it is launched: what is instantiated is not in the source"
+            )
+        return replace(named, texts=tuple(text for text in named.texts if text in made), reason=reason)
 
     def _plain(self, body: Body, frame: Frame, offset: int) -> Instances:
         """A kernel that is no template, where the place that names it is compiled."""

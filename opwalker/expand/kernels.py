@@ -8,7 +8,6 @@ that the span can evaluate to counts, whatever the branch.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -16,8 +15,8 @@ from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.environment import Environment
 from opwalker.expand.fitting import member_name
 from opwalker.expand.frames import Frame, unit_of
-from opwalker.expand.instances import InstanceReader, lambda_calls
-from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
+from opwalker.expand.instances import InstanceReader, Instances, lambda_calls
+from opwalker.expand.resolve import Candidate, Context, Resolution, Resolver, strip_arguments
 from opwalker.expand.returning import Returning
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index
@@ -164,9 +163,10 @@ class KernelFinder:
             if simple in _NOT_VALUES:
                 continue
             if simple in kernel_names and not called and not self._is_local(body, name, match.start(), spans):
-                found = self._resolver.function(name, context, None, kernel=True).candidates
+                meant = self._resolver.function(name, context, None, kernel=True)
+                found = meant.candidates
                 # A launch site knows the argument count; here every overload counts.
-                for reference in self._references(found, body, frame, match.start(), spans, arguments, passed):
+                for reference in self._references(meant, body, frame, match.start(), spans, arguments, passed):
                     self._add(out, reference)
                 if found:
                     continue
@@ -182,7 +182,7 @@ class KernelFinder:
 
     def _references(
         self,
-        found: Sequence[Candidate],
+        meant: Resolution,
         body: Body,
         frame: Frame,
         start: int,
@@ -195,13 +195,18 @@ class KernelFinder:
         known = frame.__dict__.setdefault("_named_kernels", {})
         key = (body.key, start, spans, passed)
         if key not in known:
+            found, instances = meant.candidates, self._instances
+            made: list[tuple[Candidate, Instances]] = []
+            for candidate in found:
+                held = instances.of(candidate, body, frame, start, spans, passed, found)
+                if meant.apart:
+                    made.append((candidate, instances.linked(candidate, held)))
+                else:
+                    special = instances.special(candidate, body, frame, start, spans, passed, found)
+                    made += ((candidate, held), *special)
             known[key] = [
                 KernelRef(one.path, one.function, arguments, True, held.texts, held.reason, held.origins, held.never)
-                for candidate in found
-                for one, held in (
-                    (candidate, self._instances.of(candidate, body, frame, start, spans, passed, found)),
-                    *self._instances.special(candidate, body, frame, start, spans, passed, found),
-                )
+                for one, held in made
                 if held.texts or held.reason
             ]
         return known[key]
@@ -326,8 +331,9 @@ class KernelFinder:
         depth: int,
     ) -> None:
         """What an initialiser names: kernels, other tables, and functions that return kernels."""
-        for candidate, arguments in self._named_kernels(value, context):
+        for candidate, arguments, apart in self._named_kernels(value, context):
             made = self._instances.written(candidate, scope, arguments)
+            made = self._instances.linked(candidate, made) if apart else made
             reference = KernelRef(candidate.path, candidate.function, arguments, True, made.texts, made.reason or doubt)
             self._add(out, reference)
         if depth > _MAX_DEPTH:
@@ -351,15 +357,16 @@ class KernelFinder:
                         for span in body.facts.returns:
                             self._collect(body, span, held, out, seen, depth + 1)
 
-    def _named_kernels(self, text: str, context: Context) -> list[tuple[Candidate, tuple[str, ...]]]:
-        """The kernels that an initialiser names, with the template arguments written there."""
+    def _named_kernels(self, text: str, context: Context) -> list[tuple[Candidate, tuple[str, ...], bool]]:
+        """The kernels that an initialiser names, with the template arguments written there, and whether only a
+        declaration is seen."""
         kernel_names = self._index.names_of_kind("kernel")
         out = []
         for match in NAME.finditer(text):
             name = "".join(match.group().split())
             if name.split("::")[-1] in kernel_names:
-                found = self._resolver.function(name, context, None, kernel=True).candidates
-                out += [(candidate, written_arguments(text, match.end())) for candidate in found]
+                meant = self._resolver.function(name, context, None, kernel=True)
+                out += [(one, written_arguments(text, match.end()), meant.apart) for one in meant.candidates]
         return out
 
 

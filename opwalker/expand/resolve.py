@@ -53,11 +53,13 @@ class Candidate(Struct, frozen=True):
 
 class Resolution(Struct, frozen=True):
     """``candidates`` are equally good; ``declared`` says that the tree declares the name though no body is in it;
-    ``loose`` that they are a guess: their parameters do not fit the call as far as the source shows them."""
+    ``loose`` that they are a guess: their parameters do not fit the call as far as the source shows them; ``apart``
+    that only a declaration is seen here: they stand in what other units include."""
 
     candidates: tuple[Candidate, ...] = ()
     declared: bool = False
     loose: bool = False
+    apart: bool = False
 
     @property
     def certainty(self) -> str:
@@ -181,9 +183,7 @@ class Resolver:
             if rank is None:
                 continue
             if not function.body_end:
-                if not fits:
-                    continue
-                if (not declared or near) and self.is_read(path, function):
+                if fits and (not declared or near) and self.is_read(path, function):
                     declared = True
                     seen = rank if near and (seen is None or rank < seen) else seen
                 continue
@@ -200,7 +200,7 @@ class Resolver:
         if not ranked:
             if declared and elsewhere:
                 # Declared here, defined in a header of another unit: the linker joins them.
-                return Resolution(self._nearest(elsewhere, context), declared)
+                return Resolution(self._nearest(elsewhere, context), declared, apart=True)
             # Default arguments may stand in a header that the source lacks.
             return Resolution(tuple(longer) if not declared else (), declared, loose=True)
         return Resolution(self._nearest(ranked[min(ranked)], context), declared)

@@ -30,8 +30,14 @@ class Scope(Protocol):
     def member(self, owner: TypeTerm, name: str) -> Term:
         """A member of a type. Raises Unknown."""
 
-    def field(self, value: ListTerm, name: str) -> Term:
-        """A field of a constant aggregate. Raises Unknown."""
+    def field_of(self, value: ListTerm, name: str) -> Term:
+        """A field of a constant object. Raises Unknown."""
+
+    def object_of(self, made: ListTerm) -> ListTerm:
+        """An object that was made of a list: each of its fields, where that can be said. Raises Unknown."""
+
+    def call_on(self, held: ListTerm, name: str, arguments: list[str]) -> Term | None:
+        """A constexpr method called on an object; None where its class has none of that name. Raises Unknown."""
 
     def converted(self, held: Term) -> ConstTerm | None:
         """The number that an object converts to; None for none. Raises Unknown."""

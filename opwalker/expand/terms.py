@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from msgspec import Struct
 
@@ -75,7 +76,15 @@ class PackTerm(Struct, frozen=True):
         return ", ".join(print_term(item, None) for item in self.items)
 
 
-Term = TypeTerm | ConstTerm | FunctionTerm | TemplateTerm | ListTerm | PackTerm
+class ClosureTerm(Struct, frozen=True):
+    """A lambda inside a constexpr function: its text, and the environment that it stands in. It is no argument."""
+
+    text: str
+    scope: Any
+    type: str = "closure"
+
+
+Term = TypeTerm | ConstTerm | FunctionTerm | TemplateTerm | ListTerm | PackTerm | ClosureTerm
 
 
 class PassedCall(Struct, frozen=True):

@@ -70,6 +70,23 @@ def test_without_instantiations_a_launch_counts_wherever_it_stands(scale_kernel:
     assert found.instances == ("float, 4", "float, 8")
 
 
+def test_a_definition_in_a_header_that_only_other_files_include(scale_kernel: Callable[..., KernelEntry]) -> None:
+    other = '#include "kernels.cuh"\n#include "body.cuh"\n'
+    launched = LAUNCHED.format(header="kernels.cuh")
+    found = scale_kernel(kernels_cu=other + WRITTEN_OUT, body_cuh=DEFINED, ops_cu=launched)
+    assert found.ops == ("rowkit::scale",)
+    assert (found.instances, found.complete) == (("double, 4", "float, 4"), True)
+
+
+def test_what_is_named_where_no_body_is_seen_is_compiled_elsewhere(scale_kernel: Callable[..., KernelEntry]) -> None:
+    """What a script writes out is not in the source: nothing is claimed of it."""
+    other = '#include "kernels.cuh"\n#include "body.cuh"\n'
+    found = scale_kernel(kernels_cu=other, body_cuh=DEFINED, ops_cu=LAUNCHED.format(header="kernels.cuh"))
+    assert found.ops == ("rowkit::scale",)
+    assert (found.instances, found.complete) == ((), False)
+    assert found.why_incomplete is not None and "only declared where it is launched" in found.why_incomplete
+
+
 def test_instantiations_without_a_kernel_in_sight_are_not_followed(
     scale_kernel: Callable[..., KernelEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
