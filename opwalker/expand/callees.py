@@ -25,6 +25,8 @@ from opwalker.notation.short_texts import kept_if_short
 _MAKERS = frozenset("make_unique make_shared make_optional optional unique_ptr shared_ptr".split())
 _PURE_NAME = Regex(r"&?\s*(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?:\s*<.*>)?\Z", re.DOTALL)
 _FUNCTOR = Regex(r"(?:::)?([\w:]+?)(?:<.*>)?\s*(?:\{.*\}|\(.*\))\Z", re.DOTALL)
+#: What a local's type has besides its class: qualifiers before it, an extent behind it.
+_DECORATION = Regex(r"^(?:(?:const|static|constexpr|thread_local)\s+)+|\s*\[[^\]]*\]\Z")
 _NUMBER = Regex(r"-?\d+[uUlL]*|true|false")
 
 
@@ -37,7 +39,7 @@ def constructions(body: Body, classes: frozenset[str]) -> Iterable[CallFact]:
     for local in body.facts.locals:
         if not local.name or local.type in ("using", "namespace", "using namespace") or local.type[-1:] in "*&":
             continue
-        written = re.sub(r"^(?:(?:const|static|constexpr|thread_local)\s+)+|\s*\[[^\]]*\]\Z", "", local.type)
+        written = _DECORATION.sub("", local.type)
         simple = strip_arguments(written).split("::")[-1]
         if simple not in classes:
             continue

@@ -7,7 +7,6 @@ types of the arguments rule candidates out. What cannot be told keeps a candidat
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -26,6 +25,9 @@ from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import NoType, Unknown
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.cpp import ClassDef, Function
+from opwalker.notation.regex import Regex
+
+_AUTO = Regex(r"\bauto\b")
 
 
 class Fitter:
@@ -40,7 +42,7 @@ class Fitter:
     def is_plain(self, candidate: Candidate) -> bool:
         """Whether a call of a function binds nothing."""
         function = candidate.function
-        auto = any(re.search(r"\bauto\b", p.type) for p in function.parameters)
+        auto = any("auto" in p.type and _AUTO.search(p.type) for p in function.parameters)
         return not function.template and not auto and not function.requires and not self._homes.in_template(candidate)
 
     def class_of(self, candidate: Candidate) -> ClassDef | None:
@@ -226,7 +228,7 @@ class Fitter:
     def _auto_types(self, function: Function, environment: Environment, passed) -> dict[str, str]:
         out: dict[str, str] = {}
         for parameter, span in zip(function.parameters, passed or (), strict=False):
-            if re.search(r"\bauto\b", parameter.type) and parameter.name:
+            if "auto" in parameter.type and _AUTO.search(parameter.type) and parameter.name:
                 try:
                     out[parameter.name] = environment.type_of(environment.body.text(span)).text
                 except Unknown:

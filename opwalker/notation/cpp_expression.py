@@ -37,7 +37,7 @@ class Expr(Struct, frozen=True):
         """A name or member without qualifiers, template arguments and dots; empty for anything else."""
         if self.kind not in ("name", "member"):
             return ""
-        bare = re.sub(r"<.*>", "", self.text, flags=re.DOTALL).lstrip(".->")
+        bare = (_ARGUMENTS.sub("", self.text) if "<" in self.text else self.text).lstrip(".->")
         return bare.rsplit("::", 1)[-1].strip()
 
 
@@ -65,6 +65,7 @@ _TYPE_NAME = Regex(r"(?:std::)?(?:u?int(?:8|16|32|64|ptr)?_t|s?size_t|ptrdiff_t|
 #: What may follow the ``>`` of template arguments; ``a < b > c`` is none.
 _BEHIND_ANGLES = frozenset(("(", "{", "::", ")", ",", "", ";", "]", "}", "?", ":", "&&", "||", "==", "!="))
 _IN_ANGLES = Regex(r"\A[\w\s:,*&<>.+\-()/%]*\Z")
+_ARGUMENTS = Regex(r"<.*>", re.DOTALL)
 _MAX_NESTING = 80
 
 

@@ -63,6 +63,10 @@ class Domain(Struct, frozen=True, dict=True):
 
     def met(self, other: Domain) -> Domain:
         """What is in both."""
+        if self is other or not other.says_something:
+            return self
+        if not self.says_something:
+            return other
         if self.values is not None:
             return Domain(frozenset(v for v in self.values if other.has(v)))
         if other.values is not None:

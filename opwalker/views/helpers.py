@@ -16,12 +16,15 @@ from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.model.reach import Reach
 from opwalker.model.walk import CheckFact, Host, ParameterFact, PathStep
+from opwalker.notation.regex import Regex
 from opwalker.views.entered import Entered
 from opwalker.views.host import body_facts, read_host
 from opwalker.views.way import Way
 
 #: Functions that are told of one implementation.
 MAX_HELPERS = 16
+#: A function's name as an argument, with its template arguments.
+_NAMED = Regex(r"&?\s*(?:::)?[\w:]+(?:<.*>)?")
 _TELLING = ("sizes", "strides", "checks", "guards", "streams", "contiguous_calls")
 
 
@@ -105,8 +108,8 @@ def _mentioned(body: Body) -> Iterator[str]:
         yield call.simple
         for span in call.arguments:
             text = body.text(span)
-            if re.fullmatch(r"&?\s*(?:::)?[\w:]+(?:<.*>)?", text):
-                yield re.sub(r"<.*", "", text, flags=re.DOTALL).rsplit("::", 1)[-1].lstrip("& ")
+            if _NAMED.fullmatch(text):
+                yield text.partition("<")[0].rsplit("::", 1)[-1].lstrip("& ")
 
 
 def _ways(reach: Reach) -> list[tuple[PathStep, ...]]:

@@ -19,6 +19,7 @@ from opwalker.model.kernel import Kernel
 from opwalker.model.reach import LaunchSite
 from opwalker.notation.check_words import listed, said
 from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, terms, walk
+from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import asked, stride_of, whole
 from opwalker.views.branches import Guard, needed
 from opwalker.views.checks import demands_of
@@ -27,6 +28,7 @@ from opwalker.views.returns import Returns, all_of
 from opwalker.views.values import Values
 
 _DATA = frozenset("data_ptr mutable_data_ptr const_data_ptr data packed_accessor32 packed_accessor64 accessor".split())
+_CHECKING = Regex(r"CHECK|ASSERT|ENFORCE|assert")
 
 #: What is said of a stride that a kernel gets, and of one that it takes for a number of elements.
 _STRIDED = "may be strided: the kernel gets the stride of "
@@ -147,10 +149,7 @@ def _tested(body: Body, offset: int) -> bool:
     """Whether a stride is only compared: in a check's argument or in the condition of a branch."""
     if any(b.condition and b.condition[0] <= offset < b.condition[1] for b in body.facts.blocks):
         return True
-    return any(
-        re.search(r"CHECK|ASSERT|ENFORCE|assert", call.simple) and call.start <= offset < call.end
-        for call in body.facts.calls
-    )
+    return any(call.start <= offset < call.end and _CHECKING.search(call.simple) for call in body.facts.calls)
 
 
 def _passed_names(body: Body, launches: Sequence[LaunchSite]) -> set[str]:

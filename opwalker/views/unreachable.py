@@ -140,24 +140,27 @@ class Judge:
 
     def _behind(self, ground: _Ground, facts: list[_Fact]) -> _Ground | Never:
         """What is known where conditions hold besides; why they cannot where that is so."""
-        told = self._never(facts, ground)
+        known = ground.known.copy()
+        told = self._never(facts, ground, known)
         if told is not None:
             return told
-        known = ground.known.copy()
-        _contradicted(facts, known)
         relations = tuple(
-            (fact, self._names.keys(fact.condition.expr, fact.environment)) for fact in facts if fact.condition.relates
+            (fact, self._names.keys(fact.condition.expr, fact.environment))
+            for fact in facts
+            if fact.condition.relates and not self._names.settles(fact.condition.expr, fact.environment)
         )
         return _Ground(known, (*ground.relations, *relations), ground.relies)
 
     @staticmethod
-    def _never(facts: Sequence[_Fact], ground: _Ground) -> Never | None:
-        known = ground.known.copy()
+    def _never(facts: Sequence[_Fact], ground: _Ground, known: Known | None = None) -> Never | None:
+        """Why conditions cannot hold behind a ground; where they can, what they say is taken into ``known``, which is
+        what is known there."""
+        known = ground.known.copy() if known is None else known
         told = _contradicted(facts, known)
         if told is None:
             # What is known now may decide a condition from before.
             again = [fact for fact, keys in ground.relations if keys & known.touched]
-            told = _contradicted([*again, *facts], known) if again else None
+            told = _contradicted([*again, *facts], known.copy()) if again else None
         if told is None:
             return None
         fact, why = told

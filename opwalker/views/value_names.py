@@ -152,6 +152,23 @@ class ValueNames:
         found = {self.key(node, environment) for node in walk(expr)}
         return frozenset(key for key in found if key is not None)
 
+    def settles(self, expr: Expr, environment: Environment) -> bool:
+        """Whether a condition says all at once that it ever says: it compares a name that is made from nothing with a
+        constant."""
+        if expr.kind != "binary" or expr.text not in COMPARISONS:
+            return False
+        for one, other in (expr.parts, expr.parts[::-1]):
+            if (
+                one.kind == "name"
+                and self.constant(other, environment) is not None
+                and self.constant(one, environment) is None
+                and self.initialiser(one.text, environment) is None
+                and self.key(one, environment) is not None
+                and self.key(other, environment) is None
+            ):
+                return True
+        return False
+
     def _name_key(self, name: str, environment: Environment, steps: int) -> tuple | None:
         body, frame = environment.body, environment.frame
         if body is None or not _PLAIN_NAME.fullmatch(name):

@@ -92,13 +92,19 @@ class Values:
         for assign in self.body.assigns.get(text, ()):
             if assign.start < offset and passed_on(parse_expression(self.body.text(assign.value))) != text:
                 return False
-        return not any(
-            call.receiver is not None
-            and call.start < offset
-            and call.simple in _RESHAPING
-            and self.body.text(call.receiver) == text
-            for call in self.body.facts.calls
-        )
+        return self._reshaped.get(text, offset) >= offset
+
+    @property
+    def _reshaped(self) -> dict[str, int]:
+        """Where each tensor may first be given another shape."""
+        held: dict[str, int] | None = self.body.kept.get("reshaped")
+        if held is None:
+            held = self.body.kept["reshaped"] = {}
+            for call in self.body.facts.calls:
+                if call.receiver is not None and call.simple in _RESHAPING:
+                    text = self.body.text(call.receiver)
+                    held[text] = min(call.start, held.get(text, call.start))
+        return held
 
     def origin(self, text: str, offset: int, tensor: bool = False) -> tuple[Values, str, int]:
         """The outermost body on the way and the name that a parameter has there, followed through plain names.

@@ -240,6 +240,9 @@ KERNEL = "__global__ void k(float* a, int s) {}\n"
         ),
         ("k<<<1, 1>>>(x.data_ptr<float>(), 1);", "neither contiguity nor a stride is asked for"),
         ("TORCH_CHECK(n > 1 || x.is_contiguous());", "must be contiguous where n is at most 1"),
+        # What is asked of a tensor that has been given another shape is not asked of what was passed.
+        ("y.t_(); TORCH_CHECK(x.is_contiguous()); x.unsqueeze_(0);", "must be contiguous"),
+        ("x.t_(); TORCH_CHECK(x.is_contiguous()); x.unsqueeze_(0);", None),
         ("int d = x.size(0);", None),
     ],
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from opwalker.model.walk import Launch
+from opwalker.views.known_values import Known
 from tests.views.miniatures import implementation
 
 HEAD = """#define PICK_WIDTH(N, NAME, ...) \\
@@ -214,3 +215,26 @@ class Ranks {
 def test_a_member_that_only_constructors_set_stays(method: str, ruled_out: list[str]) -> None:
     body = "Ranks ranks(n);\nranks.run(p, n);"
     assert sorted(never(body, RANKS % method)) == ruled_out
+
+
+UNROLL = """template <int B, int E> struct Unroll {
+  static void go(int n) { if (n == B) { k<B><<<1, 2>>>(nullptr); } else { Unroll<B + 1, E>::go(n); } }
+};
+template <int E> struct Unroll<E, E> {
+  static void go(int n) { if (n == E) { k<E><<<1, 2>>>(nullptr); } else { TORCH_CHECK(false, "too many"); } }
+};
+"""
+
+
+def test_a_chain_of_conditions_is_weighed_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of an unrolled loop stands behind those before it: what they say is not weighed again at each."""
+    held: list[str] = []
+    hold = Known.hold
+    monkeypatch.setattr(Known, "hold", lambda *given: held.append(given[3]) or hold(*given))
+    counts = []
+    for steps in (4, 12):
+        held.clear()
+        check = f'TORCH_CHECK(n >= 3 && n <= {steps}, "no");'
+        assert never(f"{check} Unroll<1, {steps}>::go(n);", UNROLL) == ["1, false", "2, false"]
+        counts.append(len(held))
+    assert counts[1] < 4 * counts[0]
