@@ -140,6 +140,10 @@ class Choices:
         if depth > MAX_PASSED:
             found[None] = None
             return
+        held = next((f for f in environment.body.facts.lambdas if call in lambda_calls(environment.body, f)), None)
+        if held is not None:
+            self._in_lambda(environment, call, held, position, found, start, seen, depth)
+            return
         fits = self._fitter.targets(environment, call)
         if not fits:
             found[None] = None
@@ -177,6 +181,37 @@ class Choices:
                     for around in self.environments(inner, frame, call.start):
                         for environment in elements_of(around, (call.callee, *call.arguments)):
                             self._behind(environment, call, position, found, start, seen, depth + 1)
+
+    def _in_lambda(
+        self, around, call: CallFact, held: LambdaFact, position: int, found: dict, start: int, seen: set, depth: int
+    ) -> None:
+        """As ``_in_callee``, for a lambda of the same body that another one is passed to."""
+        body = around.body
+        name = held.parameters[position][1] if position < len(held.parameters) else ""
+        if not name:
+            found[None] = None
+            return
+        if (call.start, held.start, name) in seen:
+            return
+        seen.add((call.start, held.start, name))
+        for one in body.facts.calls:
+            if not held.body[0] <= one.start < held.body[1]:
+                continue
+            handed = [number for number, span in enumerate(one.arguments) if _named(body.text(span)) == name]
+            called = _calls(body, one, name)
+            if not called and (not handed or one.simple in ("forward", "move")):
+                continue
+            if any(f.start > held.start and is_generic(f) for f in body.enclosing_lambdas(one.start)):
+                found[None] = None  # it is called in a lambda of its own
+                continue
+            environment = replace(around, offset=one.start, choices={**around.choices, held.start: call})
+            if self._taken(environment) is None:
+                continue
+            if called:
+                self._enter(environment, one, one.arguments, found, start)
+                continue
+            for number in handed:
+                self._behind(environment, one, number, found, start, seen, depth + 1)
 
     def _enter(self, environment: Environment, call: CallFact, arguments, found: dict, start: int) -> None:
         """Enters one call of the lambda with what it is given there."""

@@ -22,7 +22,6 @@ _SPECIFIERS = frozenset(
 )
 _WORDS = {
     "__global__": "global",
-    "CUTLASS_GLOBAL": "global",  # its header, which defines it so, is hardly ever in a scanned source
     "__device__": "device",
     "__host__": "host",
     "static": "static",

@@ -100,8 +100,6 @@ KERNELS = [
     ("__global__ void __launch_bounds__(N * (1 + 2), 2) k(int* a) {}", ("__launch_bounds__(N * (1 + 2), 2)",)),
     ("static __global__ __launch_bounds__(1024) void k(int* a) {}", ("__launch_bounds__(1024)",)),
     ("__global__ void __launch_bounds__(\n  64)\nk(int* a) {}", ("__launch_bounds__( 64)",)),
-    ("template <int N>\nCUTLASS_GLOBAL __launch_bounds__(N, 1)\nvoid k(int* a) {}", ("__launch_bounds__(N, 1)",)),
-    ("CUTLASS_GLOBAL void __launch_bounds__(N)\nk(int* a) {}", ("__launch_bounds__(N)",)),
     ("__global__ __cluster_dims__(2, 1, 1) void k(int* a) {}", ("__cluster_dims__(2, 1, 1)",)),
     ('extern "C" __global__ void k(int* a) {}', ()),
     ("inline __attribute__((used)) __global__ void k(int* a) {}", ("__attribute__((used))",)),

@@ -40,3 +40,26 @@ def test_what_a_build_alone_names_is_left_out_of_the_comparison(
     entry = KernelEntry("rows", "rows.cu", 1, ("mini::rows",), (predicted,), why is None, why)
     (audit,), _ = audit_kernels(SIDE, [entry], [library])
     assert audit.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("built", "ops", "verdict"),
+    [
+        (("float, 4", "float, 8"), (), "equal"),
+        # What is built besides may be the other definition's.
+        (("float, 4", "float, 8", "float, 9"), (), "incomplete"),
+        # An op that launches it may compile more of it.
+        (("float, 4", "float, 8"), ("mini::columns",), "incomplete"),
+    ],
+)
+def test_another_definition_of_the_name_that_nothing_launches(
+    built: tuple[str, ...], ops: tuple[str, ...], verdict: str
+) -> None:
+    kernels = tuple(BuiltKernel(f"_Z4rows{n}", "rows", text) for n, text in enumerate(built))
+    library = LibraryFacts(path="rows.so", size=1, machine="x86_64", stripped=False, kernels=kernels)
+    entries = [
+        KernelEntry("rows", "rows.cu", 1, ("mini::rows",), ("float, 4", "float, 8"), True, None),
+        KernelEntry("rows", "rows.cu", 9, ops, (), False, "no op of the source launches it"),
+    ]
+    (audit,), _ = audit_kernels(SIDE, entries, [library])
+    assert audit.verdict == verdict

@@ -86,6 +86,9 @@ def _audit(
         predicted, whole = {"": ""}, True
     missing = tuple(sorted(text for bare, text in predicted.items() if bare not in found))
     extra = tuple(sorted(text for bare, text in found.items() if bare not in predicted))
+    if predicted and not missing and not extra and not unnamed:
+        # Another definition of the name that nothing launches adds nothing to what is built.
+        whole = whole or not [entry for entry in open_ if entry.instances or entry.ops]
     verdict, reason, explained = _verdict(whole, why, missing, extra, unnamed)
     if verdict == "incomplete" and extra:
         made = [one for library in libraries for one in side.generated(library) if _may_make(one, entries)]
