@@ -14,6 +14,7 @@ from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.frames import Named
 from opwalker.expand.homes import Home
 from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.shapes import shape
 from opwalker.expand.specialised import head_of
 from opwalker.expand.template_heads import TemplateParameter
 from opwalker.expand.terms import NoType, PackTerm, Term, TypeTerm, Unknown, flattened
@@ -41,9 +42,11 @@ class Binder:
         passed: tuple[Span2, ...] | None,
         home: Home | None = None,
         named: tuple[Environment, Named] | None = None,
+        target: str | None = None,
     ) -> tuple[dict[str, Term | None], str | None]:
         """Template parameters from explicit arguments, then deduced, then defaults: ``(bound, why not all)``. The
-        explicit ones stand where the function is ``named``, if that is another place. Raises Mismatch, NoType."""
+        explicit ones stand where the function is ``named``, if that is another place; ``target`` is the type of pointer
+        that it is turned into. Raises Mismatch, NoType."""
         held = dict(home.bound) if home is not None else {}
         owner = home.type if home is not None else None
         context = self.inside(candidate, {}).context
@@ -60,6 +63,8 @@ class Binder:
         bound, why = self.explicit(parameters, pieces, held, context)
         if parameters and passed is not None:
             self._deduce(candidate, parameters, environment, passed, bound, held, owner)
+        elif target is not None and home is None:
+            self._from_target(candidate, parameters, environment, target, bound)
         for number, parameter in enumerate(parameters):
             key = parameter.name or f"#{number}"
             if key in bound:
@@ -151,6 +156,30 @@ class Binder:
             except Unknown:
                 continue
             self._one(text, actual, missing, found, inside)
+        for name, term in found.items():
+            bound.setdefault(name, term)
+
+    def _from_target(
+        self, candidate: Candidate, parameters, environment: Environment, target: str, bound: dict
+    ) -> None:
+        """Adds to ``bound`` what the type of a pointer to the function fixes. Raises Mismatch."""
+        function = candidate.function
+        missing = {p.name for p in parameters if p.name and p.name not in bound}
+        if not missing or any(is_pack(parameter) for parameter in function.parameters):
+            return
+        try:
+            wanted = shape(environment.type(target).text).parameters
+        except Unknown:
+            return
+        if wanted is None:
+            return
+        if len(wanted) != len(function.parameters):
+            raise Mismatch
+        inside = self.inside(candidate, dict(bound))
+        found: dict[str, Term] = {}
+        for parameter, actual in zip(function.parameters, wanted, strict=True):
+            if names_any(parameter.type, missing):
+                self._one(parameter.type, actual, missing, found, inside)
         for name, term in found.items():
             bound.setdefault(name, term)
 

@@ -34,6 +34,7 @@ from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.launches import LaunchReader
 from opwalker.expand.leading import Leading
 from opwalker.expand.moves import Asked, Entry, Lost, Move, Stored, passed_on
+from opwalker.expand.named_kernels import named_kernels
 from opwalker.expand.registries import Registries
 from opwalker.expand.resolve import Candidate, Resolver, strip_arguments
 from opwalker.expand.terminals import (
@@ -148,22 +149,12 @@ class MoveReader:
         self._passed_functions(frame, body, call)
 
     def _named_kernels(self, frame: Frame, body: Body) -> None:
-        """Kernels that are named with template arguments and not launched in these words: whoever names an instance
-        compiles it, be it to ask about it, to hand it on, or to keep it."""
-        names = self._index.names_of_kind("kernel")
-        named = [one for one in body.mentions if simple_of(one[0]) in names]
-        if not named:
-            return
-        read = [span for call in body.facts.calls if call.simple in LAUNCH_CALLS for span in call.arguments]
-        read += [launch.kernel for launch in body.facts.launches]
-        words = {body.text(launch.kernel) for launch in body.facts.launches}
-        full = body.expanded.full
-        for _, start, given in named:
-            end = full.index(">", given[-1][1] if given else start) + 1
-            if full[start:end] not in words and not any(a <= start < b for a, b in read):
-                site = self._launches.named(frame, body, (start, end))
-                if isinstance(site, LaunchSite):
-                    self._moves.append(Asked(site))
+        """Kernels that are named and not launched in these words: whoever names an instance compiles it, be it to ask
+        about it, to hand it on, or to keep it."""
+        for span in named_kernels(body, self._index.names_of_kind("kernel")):
+            site = self._launches.named(frame, body, span)
+            if isinstance(site, LaunchSite):
+                self._moves.append(Asked(site))
 
     def _free_call(self, frame: Frame, body: Body, call: CallFact) -> None:
         name = call.name

@@ -23,6 +23,7 @@ from opwalker.expand.frames import Frame, Named
 from opwalker.expand.origins import Origins
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.specialised import is_full
+from opwalker.expand.target_types import target_type
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import ConstTerm, FunctionTerm, NoType, TypeTerm, Unknown, flattened, join_arguments
 from opwalker.expand.tokens import names_any
@@ -98,13 +99,16 @@ class InstanceReader:
         origins = Origins(self._keep)
         never: dict[str, Never | None] = {}
         reason: str | None = None
+        target = target_type(body, offset) if passed is None else None
         for number, around in enumerate(self.environments(body, frame, offset)):
             if number > MAX_CHOICES or len(found) > MAX_INSTANCES:
                 return Instances(tuple(found), "more combinations than are enumerated", origins.found)
             reason = reason or around.doubt or frame.doubt
             for environment in elements_of(around, given):
                 try:
-                    bound, why = self._fitter.binder.bind(candidate, parameters, environment, given, passed)
+                    bound, why = self._fitter.binder.bind(
+                        candidate, parameters, environment, given, passed, target=target
+                    )
                     if why is not None and len(rivals) > 1 and _cannot_fit(function, parameters[len(given) :], bound):
                         continue  # another kernel of the name is meant
                     if why is not None:
@@ -132,11 +136,16 @@ class InstanceReader:
         judged = tuple((text, why) for text, why in never.items() if why is not None)
         return Instances(tuple(found), reason, origins.found, judged)
 
-    def written(self, candidate: Candidate, scope: Environment, arguments: Sequence[str]) -> Instances:
-        """The instance that a mention outside of functions compiles, such as an entry of a table."""
+    def written(
+        self, candidate: Candidate, scope: Environment, arguments: Sequence[str], rivals: Sequence[Candidate] = ()
+    ) -> tuple[Candidate, Instances]:
+        """The instance that a mention outside of functions compiles, such as an entry of a table; of the full
+        specialisation among all kernels of the name, ``rivals``, where one is meant."""
         function = candidate.function
         if function.template is None:
-            return Instances(("",))
+            return candidate, Instances(("",))
+        if is_full(function) and any(rival.function.template for rival in rivals):
+            return candidate, Instances(())  # it is met through its template
         parameters = template_parameters(function.template)
         inside = self._fitter.binder.inside(candidate, {})
         try:
@@ -146,9 +155,11 @@ class InstanceReader:
                 raise Unknown(why)
             terms = [given[p.name or f"#{n}"] for n, p in enumerate(parameters) if (p.name or f"#{n}") in given]
             bound = inside.bind(parameters, terms, inside.context)
-            return Instances((join_arguments(inside.printed(parameters, bound)),), _hashed(bound))
+            printed = inside.printed(parameters, bound)
+            meant = self._fitter.specialisations.meant(candidate, rivals, printed) if len(rivals) > 1 else None
+            return meant or candidate, Instances((join_arguments(printed),), _hashed(bound))
         except Unknown as unknown:
-            return Instances((), str(unknown))
+            return candidate, Instances((), str(unknown))
 
     def linked(self, candidate: Candidate, named: Instances) -> Instances:
         """Of the instances that a place names where only a declaration is seen, those that are compiled: the ones that
@@ -187,10 +198,13 @@ class InstanceReader:
             return []
         parameters = template_parameters(candidate.function.template)
         out: dict[tuple, tuple[Candidate, Instances]] = {}
+        target = target_type(body, offset) if passed is None else None
         for around in self.environments(body, frame, offset):
             for environment in elements_of(around, given):
                 try:
-                    bound, why = self._fitter.binder.bind(candidate, parameters, environment, given, passed)
+                    bound, why = self._fitter.binder.bind(
+                        candidate, parameters, environment, given, passed, target=target
+                    )
                     if why is not None:
                         continue
                     printed = self._fitter.binder.inside(candidate, bound).printed(parameters, bound)

@@ -175,6 +175,8 @@ class KernelFinder:
                     self._add(out, reference)
             elif "::" not in name and self._variable(body, simple, match.start(), frame, out, seen, depth):
                 continue
+            elif "::" not in name and simple in frame.parameter_names:
+                continue  # what is passed for it is not known here; it hides every variable of its name
             elif called:
                 self._returned(body, name, match.start(), frame, out, seen, depth)
             else:
@@ -331,11 +333,12 @@ class KernelFinder:
         depth: int,
     ) -> None:
         """What an initialiser names: kernels, other tables, and functions that return kernels."""
-        for candidate, arguments, apart in self._named_kernels(value, context):
-            made = self._instances.written(candidate, scope, arguments)
-            made = self._instances.linked(candidate, made) if apart else made
-            reference = KernelRef(candidate.path, candidate.function, arguments, True, made.texts, made.reason or doubt)
-            self._add(out, reference)
+        for candidate, arguments, meant in self._named_kernels(value, context):
+            one, made = self._instances.written(candidate, scope, arguments, meant.candidates)
+            made = self._instances.linked(one, made) if meant.apart else made
+            if made.texts or made.reason:
+                held = KernelRef(one.path, one.function, arguments, True, made.texts, made.reason or doubt)
+                self._add(out, held)
         if depth > _MAX_DEPTH:
             self._cut = True
             return
@@ -357,16 +360,15 @@ class KernelFinder:
                         for span in body.facts.returns:
                             self._collect(body, span, held, out, seen, depth + 1)
 
-    def _named_kernels(self, text: str, context: Context) -> list[tuple[Candidate, tuple[str, ...], bool]]:
-        """The kernels that an initialiser names, with the template arguments written there, and whether only a
-        declaration is seen."""
+    def _named_kernels(self, text: str, context: Context) -> list[tuple[Candidate, tuple[str, ...], Resolution]]:
+        """The kernels that an initialiser names, with the template arguments written there and all that is meant."""
         kernel_names = self._index.names_of_kind("kernel")
         out = []
         for match in NAME.finditer(text):
             name = "".join(match.group().split())
             if name.split("::")[-1] in kernel_names:
                 meant = self._resolver.function(name, context, None, kernel=True)
-                out += [(one, written_arguments(text, match.end()), meant.apart) for one in meant.candidates]
+                out += [(one, written_arguments(text, match.end()), meant) for one in meant.candidates]
         return out
 
 

@@ -12,7 +12,7 @@ from opwalker.notation.regex import Regex
 _WITH_ARGUMENTS = Regex(r"(?<![\w.>:])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*<(?![<=])")
 #: What looks at the type of an expression alone: a function that is named there is not compiled for it.
 _UNEVALUATED = Regex(r"\b(?:decltype|sizeof|alignof|noexcept)\s*\(")
-_ENDS = Regex(r"\s*(?:[,;)}\]]|:(?!:)|\Z)")
+_ENDS = Regex(r"\s*(?:[,;)}\]?]|:(?!:)|==|!=|&&|\|\||\.\.\.|\Z)")
 
 
 def mentions(text: str) -> list[tuple[str, int, tuple[Span2, ...]]]:
@@ -27,5 +27,10 @@ def mentions(text: str) -> list[tuple[str, int, tuple[Span2, ...]]]:
         if close > 0 and _ENDS.match(text, close):
             name = "".join(match.group()[:-1].replace("template ", "").split())
             out.append((name, match.start(), tuple(split_commas(text, match.end(), close - 1))))
-    unevaluated = [(m.start(), match_bracket(text, m.end() - 1)) for m in _UNEVALUATED.finditer(text)] if out else []
-    return [one for one in out if not any(start < one[1] < end for start, end in unevaluated)]
+    apart = unevaluated(text) if out else []
+    return [one for one in out if not any(start < one[1] < end for start, end in apart)]
+
+
+def unevaluated(text: str) -> list[Span2]:
+    """Where the type of an expression alone is asked for."""
+    return [(m.start(), match_bracket(text, m.end() - 1)) for m in _UNEVALUATED.finditer(text)]

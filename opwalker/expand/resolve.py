@@ -8,7 +8,7 @@ translation units by the include graph; variants for other builds by their condi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -16,14 +16,12 @@ from opwalker.expand.arity import Arity
 from opwalker.expand.macros import MacroTable
 from opwalker.expand.namespaces import Namespaces
 from opwalker.expand.qualified import ANONYMOUS, strip_arguments, visible, without_inlined
-from opwalker.expand.scopes import FEW, Named, Scope, Scopes
+from opwalker.expand.scopes import FEW, Named, Scope, Scopes, used_names
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function
 from opwalker.notation.regex import Regex
 
 _HEADER = Regex(r"\.(?:h|hh|hpp|hxx|cuh|inl|inc|ipp|tpp)\Z")
-#: The rank of what a using-declaration names: after the scopes around a call, before using-directives.
-_BROUGHT = 15
 _VIRTUAL = frozenset(("virtual", "pure", "override"))
 
 
@@ -151,11 +149,17 @@ class Resolver:
         if not parts:
             return Resolution()
         simple = parts[-1]
+        if len(parts) == 1 and not absolute:
+            parts = next((t.split("::") for a, t in context.aliases if a == simple and t.endswith(f"::{a}")), parts)
         everything = self._index.functions(simple)
         if not everything:
             return Resolution()
         qualifiers = self.qualifiers(tuple(parts[:-1]), context)
-        brought = self._brought(simple, context) if simple in self._index.names_of_kind("alias") else ()
+        brought = (
+            used_names(self._index, simple, context.scope, self._index.near(context.root, context.path))
+            if simple in self._index.names_of_kind("alias")
+            else {}
+        )
         ranked: dict[int, list[Candidate]] = {}
         # Many definitions share a scope.
         ranks: dict[tuple[tuple[str, ...], bool], int | None] = {}
@@ -176,9 +180,8 @@ class Resolver:
             if (function.scope, near) not in ranks:
                 scope = visible(function.scope)
                 rank = self._rank(scope, qualifiers, context, absolute, near)
-                if brought and not qualifiers and scope in brought and (rank is None or rank > _BROUGHT):
-                    rank = _BROUGHT
-                ranks[function.scope, near] = rank
+                held = brought.get(scope, brought.get(self.outer(scope, context))) if not qualifiers else None
+                ranks[function.scope, near] = min((r for r in (rank, held) if r is not None), default=None)
             rank = ranks[function.scope, near]
             if rank is None:
                 continue
@@ -210,7 +213,7 @@ class Resolver:
         simple: str,
         everything: Sequence[Named],
         qualifiers: Scope,
-        brought: Sequence[Scope],
+        brought: Collection[Scope],
         absolute: bool,
         context: Context,
     ) -> Iterable[Named]:
@@ -307,16 +310,6 @@ class Resolver:
         if target:
             return tuple(p for p in strip_arguments(target).split("::") if p) + parts[1:]
         return parts
-
-    def _brought(self, name: str, context: Context) -> tuple[tuple[str, ...], ...]:
-        """The scopes from which using-declarations in sight bring a name in."""
-        closure = self._index.near(context.root, context.path)
-        found = self._index.entries(name, ("alias",), lambda facts: facts.aliases)
-        return tuple(
-            tuple(p for p in strip_arguments(alias.target).split("::") if p)[:-1]
-            for path, alias in found
-            if alias.kind == "using" and path in closure
-        )
 
     def _alias(self, name: str, context: Context) -> str | None:
         key = (name, context.root)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
-from opwalker.expand.qualified import visible
+from opwalker.expand.qualified import strip_arguments, visible
+from opwalker.link.index import Index
 from opwalker.model.cpp import Function
 
 Named = tuple[str, Function]
@@ -16,6 +17,8 @@ Scope = tuple[str, ...]
 
 #: Functions of one name that are looked at one by one.
 FEW = 48
+#: How near a using-declaration brings a name that stands in no scope around it.
+_BROUGHT = 150
 
 
 class Scopes:
@@ -46,3 +49,17 @@ class Scopes:
 
     def _of(self, numbers: Iterable[int]) -> list[Named]:
         return [self.functions[number] for number in sorted(set(numbers))]
+
+
+def used_names(index: Index, name: str, scope: Scope, near: Set[str]) -> dict[Scope, int]:
+    """The scopes from which using-declarations in some files bring a name in, and how many scopes further out than
+    ``scope`` each of them stands."""
+    around = visible(scope)
+    out: dict[Scope, int] = {}
+    for path, alias in index.entries(name, ("alias",), lambda facts: facts.aliases):
+        if alias.kind == "using" and path in near:
+            of = tuple(p for p in strip_arguments(alias.target).split("::") if p)[:-1]
+            into = visible(alias.scope)
+            rank = len(around) - len(into) if around[: len(into)] == into else _BROUGHT
+            out[of] = min(rank, out.get(of, rank))
+    return out

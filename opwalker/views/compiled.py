@@ -10,15 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from opwalker.expand.environment import Environment
-from opwalker.expand.explicit import Explicit
-from opwalker.expand.instances import InstanceReader
 from opwalker.expand.mentions import mentions
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
 from opwalker.link.build_cmake import is_foreign
 from opwalker.model.cpp import Function, Variable
-from opwalker.model.reach import Origin
 from opwalker.notation.regex import Regex
 from opwalker.views.check.vendored import vendored
 
@@ -103,28 +99,22 @@ class Compiled:
     def variables(self) -> Iterator[tuple[Candidate, str, Context, str | None, str]]:
         """The function templates that initialisers of variables name, outside of functions: ``(definition, unit,
         context, class, arguments)``."""
-        for candidate, _, context, owner, written in self._named(kernels=False):
-            yield candidate, context.root, context, owner, written
+        for found, _, context, owner, written in self.named(kernels=False):
+            for candidate in found:
+                yield candidate, context.root, context, owner, written
 
-    def kernels(self) -> Iterator[Explicit]:
-        """The instances of kernels that initialisers of variables name, outside of functions and class templates."""
-        unit = self._bench.unit()
-        reader = InstanceReader(unit.tools, unit.bodies)
-        for candidate, variable, context, _, written in self._named(kernels=True):
-            around = self._index.declared(context.path).classes
-            inside = [c for c in around if c.body_start < variable.offset < c.body_end]
-            if candidate.function.template is None or any(c.template is not None or c.specialisation for c in inside):
-                continue
-            made = reader.written(candidate, Environment(unit.tools, context), (written,))
-            origin = Origin("argument", written, context.path, variable.line)
-            yield Explicit(candidate, {}, "".join(made.texts), made.reason, origin)
+    def read_files(self) -> Iterator[tuple[str, str]]:
+        """The files that are compiled and name a kernel template, or what leads to one, each with its unit."""
+        for path, root in sorted(self._unit_of.items()):
+            if not self._wanted.isdisjoint(self._file_words(path)):
+                yield path, root
 
-    def _named(self, *, kernels: bool) -> Iterator[tuple[Candidate, Variable, Context, str | None, str]]:
+    def named(self, *, kernels: bool) -> Iterator[tuple[tuple[Candidate, ...], Variable, Context, str | None, str]]:
+        """The kernels, or the host functions, that initialisers of variables name with template arguments:
+        ``(definitions, variable, context, class, arguments)``."""
         unit = self._bench.unit()
         names = self._index.names_of_kind("kernel" if kernels else "function")
-        for path, root in sorted(self._unit_of.items()):
-            if self._wanted.isdisjoint(self._file_words(path)):
-                continue
+        for path, root in self.read_files():
             facts = self._index.facts(path)
             for variable in facts.variables:
                 if not variable.value or self._wanted.isdisjoint(_WORD.findall(variable.value)):
@@ -137,8 +127,8 @@ class Compiled:
                 for name, _, given in mentions(text):
                     if name.rsplit("::", 1)[-1] in names:
                         written = ", ".join(text[a:b].strip() for a, b in given)
-                        for candidate in unit.resolver.function(name, context, None, kernel=kernels).candidates:
-                            yield candidate, variable, context, name.rpartition("::")[0] or None, written
+                        found = unit.resolver.function(name, context, None, kernel=kernels).candidates
+                        yield found, variable, context, name.rpartition("::")[0] or None, written
 
     def may_name_kernels(self, candidate: Candidate) -> bool:
         """Whether a function's own text names a kernel template, or what leads to one."""

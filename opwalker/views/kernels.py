@@ -17,6 +17,7 @@ from opwalker.notation.regex import Regex
 from opwalker.views.axes import JoinedAxes, axes_of, split_arguments
 from opwalker.views.compiled import Compiled
 from opwalker.views.launched import LaunchFinder, Place, Shared, one_by_one
+from opwalker.views.named_outside import Outside
 from opwalker.views.ops import shown_condition
 from opwalker.views.walk import WalkView
 
@@ -33,6 +34,7 @@ def list_kernels(
     gaps: dict[Gap, None] = {}
     entered: set[Place] = set()
     compiled = Compiled(workbench, entered)
+    outside = Outside(workbench, compiled)
     if only is not None:
         view = WalkView(workbench, source, kernels=False, hosts=False)
         walk = view.walk(only, build=workbench.build)
@@ -48,7 +50,7 @@ def list_kernels(
             gathered.add(op.name, found.launches)
             gathered.add(None, found.asked)
         _add_explicit(finder, entered, gathered, compiled)
-        _add_unreached(workbench, finder, entered, gathered, compiled)
+        _add_unreached(workbench, finder, entered, gathered, compiled, outside)
         gathered.settle()
     entries = []
     mentions = _Mentions(workbench, entered, compiled)
@@ -62,6 +64,8 @@ def list_kernels(
             why = _unreached(workbench, path, function)
         elif why is None and only is None:
             why = mentions.elsewhere(path, function)
+            if why is None and function.template:
+                why = outside.elsewhere(path, function, gathered.instances[key])
         if why is not None and gathered.instances.get(key) == {""} and _stands_alone(path, function, compiled):
             why = None
         if why is None and not gathered.instances.get(key):
@@ -192,7 +196,12 @@ def _add_explicit(finder: LaunchFinder, entered: set[Place], gathered: _Gathered
 
 
 def _add_unreached(
-    workbench: Workbench, finder: LaunchFinder, entered: set[Place], gathered: _Gathered, compiled: Compiled
+    workbench: Workbench,
+    finder: LaunchFinder,
+    entered: set[Place],
+    gathered: _Gathered,
+    compiled: Compiled,
+    outside: Outside,
 ) -> None:
     """What functions compile that no op reaches."""
     for found in finder.by_functions(compiled, entered):
@@ -200,7 +209,7 @@ def _add_unreached(
     for found in finder.by_variables(compiled):
         entered.update(found.entered)
         gathered.add(None, (*found.launches, *found.asked))
-    for made in compiled.kernels():
+    for made in outside.kernels():
         function = made.candidate.function
         gathered.made((made.candidate.path, function.line, function.qualified_name), made)
     for path, function in _definitions(workbench):

@@ -1,0 +1,123 @@
+"""Instances of kernels that are named outside of the bodies of functions: in initialisers, aliases, default arguments.
+
+In: a workbench, and what a build compiles. Out: the instances that initialisers name; and for one kernel, the place
+that may compile more of them than were found, in words. What a class template's static members hold is looked up where
+they are used (``expand/kernels.py``).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from opwalker.expand.environment import Environment
+from opwalker.expand.explicit import Explicit
+from opwalker.expand.instances import InstanceReader
+from opwalker.expand.mentions import mentions
+from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.workbench import Workbench
+from opwalker.model.cpp import CppFacts, Function
+from opwalker.model.reach import Origin
+from opwalker.views.compiled import Compiled
+
+
+class _Place(Struct, frozen=True):
+    """A name with template arguments: where it stands, what in, and in which scope."""
+
+    path: str
+    line: int
+    holder: str
+    written: str
+    context: Context
+
+
+class Outside:
+    """Reads what stands outside of functions, each file once."""
+
+    def __init__(self, workbench: Workbench, compiled: Compiled) -> None:
+        self._bench = workbench
+        self._index = workbench.index
+        self._compiled = compiled
+        unit = workbench.unit()
+        self._unit = unit
+        self._reader = InstanceReader(unit.tools, unit.bodies)
+        self._places: dict[str, list[_Place]] | None = None
+
+    def kernels(self) -> Iterator[Explicit]:
+        """The instances that initialisers of variables name, outside of functions and templates."""
+        for found, variable, context, _, written in self._compiled.named(kernels=True):
+            inside = _classes(self._index.facts(context.path), variable.offset)
+            if variable.template is not None or any(c.template or (c.specialisation and c.template) for c in inside):
+                continue
+            for candidate in found:
+                if candidate.function.template is None:
+                    continue
+                one, made = self._reader.written(candidate, Environment(self._unit.tools, context), (written,), found)
+                if made.texts or made.reason:
+                    origin = Origin("argument", written, context.path, variable.line)
+                    yield Explicit(one, {}, "".join(made.texts), made.reason, origin)
+
+    def elsewhere(self, path: str, function: Function, instances: set[str]) -> str | None:
+        """A place outside of functions that names an instance of a kernel which was not found, in words."""
+        if self._places is None:
+            self._places = self._read()
+        for place in self._places.get(function.name, ()):
+            if path != place.path and path not in self._index.closure(place.context.root):
+                continue
+            environment = Environment(self._unit.tools, place.context)
+            _, made = self._reader.written(Candidate(path, function), environment, (place.written,))
+            if not made.texts or not instances.issuperset(made.texts):
+                return f"{place.holder} ({place.path}:{place.line}) names it too, and what that compiles is not known"
+        return None
+
+    def _read(self) -> dict[str, list[_Place]]:
+        out: dict[str, list[_Place]] = {}
+        for path, root in self._compiled.read_files():
+            view, facts = self._bench.files.view(path), self._index.facts(path)
+            plain, names = view.blanked.plain, self._index.names_of_kind("kernel")
+            functions = sorted((f for f in facts.functions), key=lambda f: f.offset)
+            starts = [f.offset for f in functions]
+            for name, start, given in mentions(plain):
+                simple = name.rsplit("::", 1)[-1]
+                if simple not in names or plain[:start].rstrip().endswith(("using", "class", "struct", "template")):
+                    continue
+                if any(f.body_start < start < f.body_end for f in functions):
+                    continue
+                terms = view.conditionals.conditions[view.conditionals.at(start)]
+                if terms and self._unit.resolver.holds(path, terms, start) is False:
+                    continue
+                around = functions[bisect_right(starts, start) - 1] if starts and starts[0] <= start else None
+                held = self._holder(facts, plain, start, around)
+                if held is not None:
+                    holder, scope = held
+                    written = ", ".join(plain[a:b].strip() for a, b in given)
+                    place = _Place(path, view.blanked.line(start), holder, written, Context(path, root, scope))
+                    out.setdefault(simple, []).append(place)
+        return out
+
+    @staticmethod
+    def _holder(facts: CppFacts, plain: str, start: int, before: Function | None):
+        """What a name stands in, and its scope; None for a variable that is read where it is used."""
+        if before is not None and (start < before.body_start or not before.body_end):
+            between = plain[before.offset : start]
+            if ";" not in between and "}" not in between:
+                return f"the head of {before.qualified_name}", before.scope
+        inside = _classes(facts, start)
+        scope = (*inside[-1].scope, inside[-1].name) if inside else ()
+        for variable in facts.variables:
+            if variable.value and variable.offset <= start <= variable.offset + len(variable.value) + 200:
+                if ";" in plain[variable.offset : start]:
+                    continue
+                static = "static" in variable.type or not inside or variable.constant
+                if static or not any(c.template for c in inside):
+                    return None
+                return f"the member {variable.name} of a class template", scope
+        alias = any(a.offset <= start and ";" not in plain[a.offset : start] for a in facts.aliases)
+        return "an alias" if alias else "a declaration outside of functions", scope
+
+
+def _classes(facts: CppFacts, offset: int):
+    """The classes around a place, the outermost first."""
+    return [c for c in facts.classes if c.body_start < offset < c.body_end]
