@@ -216,7 +216,13 @@ class KernelFinder:
     @staticmethod
     def _is_local(body: Body, name: str, offset: int, given: tuple[Span2, ...]) -> bool:
         """Whether a kernel's name means a variable of the function here, which hides the kernel."""
-        if given or name not in body.locals:
+        if given:
+            return False
+        if body.function is not None and any(p.name == name for p in body.function.parameters):
+            return True
+        if any(name == p for held in body.enclosing_lambdas(offset) for _, p in held.parameters):
+            return True
+        if name not in body.locals:
             return False
         return any(f.end <= offset for f in body.locals_at(name, offset) if f.type not in ("using", "namespace"))
 

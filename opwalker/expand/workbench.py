@@ -23,7 +23,7 @@ from opwalker.expand.made import MadeFile, read_made
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.reach import Follower
 from opwalker.expand.registries import Registries
-from opwalker.expand.resolve import Candidate, Resolver
+from opwalker.expand.resolve import Candidate, Resolver, is_header
 from opwalker.expand.terms import Term
 from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_heads import parse_parameters
@@ -158,6 +158,8 @@ class Workbench:
         self.keeps_apart = apart is not None
         self._instantiated = False
         self._scope_names: dict[tuple[str, str], str | None] = {}
+        #: Names of namespaces that a macro gives a file, by file, of which each of several units gives another.
+        self.named_by_units: set[tuple[str, str]] = set()
         index.scope_name = self._scope_name
         index.parameters = self._parameters
         index.template_head = self._template_head
@@ -194,9 +196,20 @@ class Workbench:
         return self._scope_names[key]
 
     def _read_scope_name(self, path: str, name: str, offset: int) -> str | None:
-        choice = self.unit().macros.lookup(name, path, offset, path)
-        text = (choice.event.body or "").strip() if choice and choice.event.parameters is None else ""
-        return text if text.isidentifier() else None
+        macros = self.unit().macros
+
+        def read_by(unit: str) -> str | None:
+            choice = macros.lookup(name, path, offset, unit)
+            text = (choice.event.body or "").strip() if choice and choice.event.parameters is None else ""
+            return text if text.isidentifier() else None
+
+        units: Sequence[str] = ()
+        if len(self.index.store.paths_of(name, ("macro",))) > 1 or macros.configuration.units:
+            units = [unit for unit in self.index.includers(path) if not is_header(unit)]
+        names = dict.fromkeys(map(read_by, units))
+        if len(names) > 1:
+            self.named_by_units.update((path, made) for made in (*names, read_by(path), name) if made)
+        return next(iter(names)) if len(names) == 1 else read_by(path)
 
     def _parameters(self, path: str, function: Function) -> tuple[Parameter, ...]:
         """The parameters of a function with the macros among them expanded; each at the place of the whole list."""

@@ -300,9 +300,11 @@ def _include_guard(blanked: Blanked) -> int:
     word = _DEFINED.match(defining.body.strip())
     if word is None or term.replace(" ", "") not in (f"!defined({word.group()})", f"!defined{word.group()}"):
         return -1
-    # A guard closes with the file's last conditional, and nothing but blanks stands outside it.
+    # A guard closes with the file's last conditional, and nothing but blanks stands outside it. What it guards is more
+    # than the definition of a default.
+    valued = defining.body.strip()[word.end() :].strip() not in ("", "1")
     depth = 0
-    for directive in directives[first:]:
+    for number, directive in enumerate(directives[first:], first):
         if directive.name in ("if", "ifdef", "ifndef"):
             depth += 1
         elif directive.name in ("else", "elif") and depth == 1:
@@ -310,5 +312,9 @@ def _include_guard(blanked: Blanked) -> int:
         elif directive.name == "endif":
             depth -= 1
             if depth == 0:
-                return first if not blanked.plain[directive.end :].strip() else -1
+                ends = all(d.name == "pragma" for d in directives[number + 1 :])
+                ends = ends and not blanked.plain[directive.end :].strip()
+                holds = bool(blanked.plain[defining.end : directive.offset].strip())
+                default = not holds and (valued or number == first + 2)
+                return first if ends and not default else -1
     return -1

@@ -68,6 +68,8 @@ def list_kernels(
                 why = outside.elsewhere(path, function, gathered.instances[key])
         if why is not None and gathered.instances.get(key) == {""} and _stands_alone(path, function, compiled):
             why = None
+        if why is None and any((path, name) in workbench.named_by_units for name in function.scope):
+            why = "the units that read it give its namespace several names"
         if why is None and not gathered.instances.get(key):
             why = "no instance was found"
         condition = shown_condition(workbench.index.facts(path).conditions[function.condition])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from opwalker.expand.macros import MacroChoice
+from opwalker.model.walk import SourceInfo
+from opwalker.views.kernels import list_kernels
 from tests.trees import follow, kernels, tree
 
 SHARED = """#ifndef EXPORT_NAME
@@ -64,3 +66,39 @@ def test_a_nearer_declaration_hides_the_same_name_of_another_unit() -> None:
     }
     found = follow(tree(files), "a.cu", "h")
     assert [(kernel.path, kernel.name) for site in found.launches for kernel in site.kernels] == [("b.cuh", "near::k")]
+
+
+SPACE = """#ifndef SPACE
+#define SPACE common
+#endif
+namespace SPACE {
+template <int N> __global__ void k(float* x) {}
+void go(float* x) { k<7><<<1, 32>>>(x); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("units", "name", "why"),
+    [
+        (("",), "common::k", None),
+        (("#define SPACE mine\n",), "mine::k", None),
+        (("#define SPACE mine\n", "#define SPACE mine\n"), "mine::k", None),
+        (("#define SPACE mine\n", ""), "common::k", "the units that read it give its namespace several names"),
+    ],
+)
+def test_a_namespace_that_a_macro_names_is_the_one_of_every_unit(units, name: str, why: str | None) -> None:
+    files = {"space.h": SPACE} | {f"{n}.cu": f'{text}#include "space.h"\n' for n, text in enumerate(units)}
+    (found,) = list_kernels(tree(files), SourceInfo("miniature"), [], None).kernels
+    assert (found.name, found.instances, found.complete, found.why_incomplete) == (name, ("7",), why is None, why)
+
+
+def test_defaults_that_stand_alone_in_a_header_give_way_too() -> None:
+    files = {
+        "sizes.h": "#pragma once\n#ifndef WIDTH\n#define WIDTH 4\n#endif\n#ifndef DEPTH\n#define DEPTH 2\n#endif\n",
+        "k.h": '#include "sizes.h"\ntemplate <int W, int D> __global__ void k() {}\n'
+        "static void go() { k<WIDTH, DEPTH><<<1, 1>>>(); }\n",
+        "a.cu": '#define WIDTH 16\n#include "k.h"\nvoid h() { go(); }\n',
+    }
+    found = follow(tree(files), "a.cu", "h")
+    assert [text for site in found.launches for kernel in site.kernels for text in kernel.instances] == ["16, 2"]

@@ -196,6 +196,9 @@ def test_an_include_guard_is_no_condition(text: str) -> None:
         "#ifndef X\n#define X\n#if Y\n#endif\n#endif\nint x;\n",
         "#ifndef X\n#define X\n#endif\nint x;\n#ifdef Y\n#endif\n",
         "int x;\n#ifndef X\n#include <a.h>\n#endif\n",
+        "#pragma once\n#ifndef X\n#define X 3\n#endif\n#ifndef Y\n#define Y 4\n#endif\n",
+        "#pragma once\n#ifndef X\n#define X\n#endif\n",
+        "#pragma once\n#ifndef X\n#define X 3\n#define Y 4\n#endif\n",
     ],
 )
 def test_what_only_looks_like_a_guard_is_a_condition(text: str) -> None:
