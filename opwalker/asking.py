@@ -99,6 +99,8 @@ class Session(Answers):
         self.store = Store.open(self.root, cache / "facts", self.say)
         for name, readings, kind in _kept_readings():
             readings.recall_from(lambda name=name, kind=kind: self.recall(self._key(name, ""), kind))
+        # Looked at now: processes that are forked below would ask a store that is none of theirs.
+        CODES.load()
         told = (lambda stage, done, total: progress(done, total, stage)) if progress else None
         self.report = index(self.root, self.store, jobs=options.jobs, progress=told)
         for path, problem in [one for one in self.report.problems if one[1].kind == "too-large"][:_SAID]:

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opwalker import asking, pipeline
+from opwalker import asking, indexing, pipeline
 from opwalker.asking import Options, Session
 from opwalker.errors import InputError
+from opwalker.notation import regex
+from opwalker.notation.regex import CODES
 
 KIT = Path(__file__).resolve().parents[1] / "fixtures" / "libraries" / "classickit"
 OP = "gather_segments"
@@ -297,3 +299,25 @@ def test_an_answer_that_rests_on_one_about_python_is_kept_no_longer_than_that(tm
     in_front(root / wrapper, 1)
     with contextlib.closing(session()) as one:
         assert one.kept_native("twice the lines", int, lambda: 2 * lines(one)) == 2 * first + 2
+
+
+def test_code_of_regular_expressions_is_there_before_any_process_is_forked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forked process that asks for it then would use the connection to the store that is its parent's."""
+    index, held = indexing.index, []
+
+    def indexed(*given, **more):
+        held.append(None if CODES._known is None else frozenset(CODES._known))
+        regex.compiled("only this test asks for it")
+        return index(*given, **more)
+
+    monkeypatch.setattr(indexing, "index", indexed)
+    for _ in range(2):
+        # What one run has compiled, the next one finds, whatever process it is.
+        regex.compiled.cache_clear()
+        monkeypatch.setattr(CODES, "_known", None)
+        monkeypatch.setattr(CODES, "_recall", lambda: None)
+        walked(KIT, tmp_path)
+    assert held[0] is not None and "0:only this test asks for it" not in held[0]
+    assert held[1] is not None and "0:only this test asks for it" in held[1]

@@ -36,3 +36,16 @@ def test_readings_are_joined_with_those_of_another_run() -> None:
     readings.recall_from(lambda: {"ab": 2, "c": 1, "d": 1})
     assert readings.reading("d", counted(asked)) == 1
     assert asked == ["ab"] and not readings.fresh
+
+
+def test_readings_that_were_loaded_are_not_recalled_again() -> None:
+    recalled: list[str] = []
+
+    def recall() -> None:
+        recalled.append("recalled")
+
+    readings: Readings[int] = Readings(recall)
+    readings.load()
+    assert recalled == ["recalled"]
+    readings.reading("ab", len)
+    assert recalled == ["recalled"] and readings.known == {"ab": 2}
