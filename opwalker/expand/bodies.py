@@ -16,7 +16,7 @@ from opwalker.expand.files import Files
 from opwalker.expand.giving import Giving
 from opwalker.expand.macros import KNOWN
 from opwalker.expand.mentions import mentions
-from opwalker.expand.preprocess import Preprocessor
+from opwalker.expand.preprocess import MAX_TOKENS, Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
 from opwalker.facts.cpp_unread import first_line
@@ -82,6 +82,13 @@ class Body:
         aliases = tuple((f.name, self.text(f.value)) for f in facts.locals if f.type == "namespace" and f.value)
         aliases += tuple((f.name, self.text(f.value)) for f in facts.locals if f.type == "using" and f.value)
         self.context = Context(path, root, scope, usings, aliases)
+
+    @property
+    def cut(self) -> str | None:
+        """Why not all that the body compiles stands in it; None where it does."""
+        if not self.expanded.folded:
+            return None
+        return f"its macros make more than {MAX_TOKENS:,} words: those that are given a lambda are not expanded"
 
     @cached_property
     def mentions(self) -> list[tuple[str, int, tuple[Span2, ...]]]:
@@ -266,6 +273,8 @@ class Bodies:
         self._preprocessor = preprocessor
         self._device_preprocessor = device_preprocessor or preprocessor
         self._bodies: dict[tuple[str, int, str, bool], Body] = {}
+        #: What was read of a body last, by its place, with its text.
+        self._facts: dict[tuple[str, int], tuple[str, BodyFacts]] = {}
         self._giving: Giving | None = None
         #: The kernels that an expression means, by body, frame and span.
         self.meant: dict[tuple, tuple[KernelRef, ...]] = {}
@@ -320,9 +329,15 @@ class Bodies:
         if found is None:
             if len(self._bodies) >= MAX_BODIES:
                 self._bodies.clear()
+                self._facts.clear()
             reader = self._device_preprocessor if on_device else self._preprocessor
             expanded = reader.span(path, start, end, root)
-            found = Body(path, root, function, expanded, read_body(expanded.text), self.files, scope)
+            # Most units that read a body read the same.
+            text, facts = self._facts.get((path, start), (None, None))
+            if facts is None or text != expanded.text:
+                facts = read_body(expanded.text)
+                self._facts[path, start] = expanded.text, facts
+            found = Body(path, root, function, expanded, facts, self.files, scope)
             found.key = key
             self._bodies[key] = found
         return found

@@ -100,6 +100,9 @@ class MoveReader:
             self._construct(frame, body, call, call.name)
         for path, line, reason in self._bodies.unread_includes(body):
             self._moves.append(Gap("include", Span(path, line, line), reason))
+        if body.cut is not None:
+            path, line = body.origin(0)
+            self._moves.append(Gap("unread", Span(path, line, line), f"{frame.display_name}: {body.cut}"))
         self._moves += unread_places(body)
         return tuple(self._moves)
 

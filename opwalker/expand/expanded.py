@@ -37,7 +37,11 @@ class Expanded:
     """The expanded text of a span. ``text`` is ASCII (other characters become ``?``), so that a parser's byte offsets
     are its character offsets."""
 
-    def __init__(self, path: str, tokens: list[Token], expansions: list[Expansion], problems: list[str]) -> None:
+    def __init__(
+        self, path: str, tokens: list[Token], expansions: list[Expansion], problems: list[str], folded: bool = False
+    ) -> None:
+        #: Whether macros stay as they are used since there is too much of what they make.
+        self.folded = folded or bool(problems)
         self.path = path
         self.tokens = tokens
         self.expansions = expansions

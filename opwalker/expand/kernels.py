@@ -117,7 +117,7 @@ class KernelFinder:
         self._alive.clear()
         self._collect(body, span, frame, out, set(), 0, passed)
         bounds = f"{_MAX_DEPTH} steps, or {_MAX_STEPS} expressions"
-        why = f"kernels that are handed on through more than {bounds}" if self._cut else None
+        why = f"kernels that are handed on through more than {bounds}" if self._cut else body.cut
         for _, _, reason in self._bodies.unread_includes(body):
             why = why or reason  # what it holds may name further instances
         if why is None:
@@ -125,7 +125,7 @@ class KernelFinder:
         return tuple(
             reference
             if reference.function.template is None
-            else replace(reference, incomplete=reference.incomplete or why)
+            else replace(reference, incomplete=body.cut or reference.incomplete or why)
             for reference in out.values()
         )
 
@@ -300,7 +300,7 @@ class KernelFinder:
             made: dict[tuple, KernelRef] = {}
             for span in inner.facts.returns:
                 self._collect(inner, span, held, made, seen, depth + 1)
-            lacking = bool(self._bodies.unread_includes(inner))
+            lacking = inner.cut is not None or bool(self._bodies.unread_includes(inner))
             for reference in made.values():
                 self._add(out, replace(reference, certain=False) if lacking else reference)
 

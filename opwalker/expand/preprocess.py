@@ -52,9 +52,17 @@ class Preprocessor:
         self._bodies: dict[tuple[str, int], list[Token]] = {}
 
     def span(self, path: str, start: int, end: int, root: str) -> Expanded:
-        """Expand ``[start, end)`` of ``path``, read in the translation unit that begins at ``root``."""
+        """Expand ``[start, end)`` of ``path``, read in the translation unit that begins at ``root``. Where that is too
+        much, a macro that is given a lambda stays a call."""
+        try:
+            return self._span(path, start, end, root, self.folds, stops=not self.folds)
+        except _TooMuch:
+            # Branches of macros within branches of macros may be millions: what they are given is read once then.
+            return self._span(path, start, end, root, folds=True, stops=False)
+
+    def _span(self, path: str, start: int, end: int, root: str, folds: bool, stops: bool) -> Expanded:
         view = self._files.part(path, start, end)
-        run = _Run(self, self._macros, path, root)
+        run = _Run(self, self._macros, path, root, folds, stops)
 
         def truth(terms: tuple[str, ...], at: int) -> bool | None:
             return self._macros.truth(path, terms, at, root)
@@ -72,7 +80,8 @@ class Preprocessor:
             tokens += piece
         for include in includes:
             tokens += self._included(run, include, root)
-        return Expanded(path, run.expand(tokens, 0), run.expansions, run.problems)
+        out = run.expand(tokens, 0)
+        return Expanded(path, out, run.expansions, run.problems, folds and not self.folds)
 
     def _included(self, run: _Run, include: tuple[int, int, str], root: str) -> list[Token]:
         """The tokens of a file that is included within a body. They come by the include as others come by a macro."""
@@ -96,7 +105,7 @@ class Preprocessor:
 
     def tokens(self, path: str, tokens: list[Token], root: str) -> Expanded:
         """Expand tokens that stand in ``path``."""
-        run = _Run(self, self._macros, path, root)
+        run = _Run(self, self._macros, path, root, self.folds)
         out = run.expand(tokens, 0)
         return Expanded(path, out, run.expansions, run.problems)
 
@@ -109,14 +118,29 @@ class Preprocessor:
         return found
 
 
-class _Run:
-    """One expansion of one token list."""
+class _TooMuch(Exception):
+    """A span makes more than ``MAX_TOKENS``."""
 
-    def __init__(self, preprocessor: Preprocessor, macros: MacroTable, path: str, root: str) -> None:
+
+class _Run:
+    """One expansion of one token list. ``folds`` is as for the preprocessor; one that ``stops`` raises where it makes
+    too much, others go on without."""
+
+    def __init__(
+        self,
+        preprocessor: Preprocessor,
+        macros: MacroTable,
+        path: str,
+        root: str,
+        folds: bool,
+        stops: bool = False,
+    ) -> None:
         self._preprocessor = preprocessor
         self._macros = macros
         self._path = path
         self._root = root
+        self._folds = folds
+        self._stops = stops
         self.expansions: list[Expansion] = []
         self.problems: list[str] = []
         self._made = 0
@@ -149,7 +173,7 @@ class _Run:
             closing = token
             commas: list[Token] = []
             if event.parameters is not None or event.variadic is not None:
-                if not pending or pending[-1].text != "(" or (self._preprocessor.folds and given_lambda(pending)):
+                if not pending or pending[-1].text != "(" or (self._folds and given_lambda(pending)):
                     out.append(token)
                     continue
                 taken = take_arguments(pending)
@@ -158,6 +182,8 @@ class _Run:
                     continue
                 arguments, commas, closing = taken
             if self._made > MAX_TOKENS:
+                if self._stops:
+                    raise _TooMuch
                 if not self.problems or self.problems[-1] != "too-large":
                     self.problems.append("too-large")
                 out.append(token)
@@ -256,6 +282,8 @@ class _Run:
                 if piece:
                     piece[0] = piece[0]._replace(space=token.space)
                 out += piece
+                if self._stops and len(out) > MAX_TOKENS:
+                    raise _TooMuch
                 number += 1
                 continue
             out.append(_NEW(Token, (token.text, token.space, token.pos, expansion, token.word, NOTHING, via)))

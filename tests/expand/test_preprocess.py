@@ -337,6 +337,22 @@ def test_an_expansion_without_end_is_given_up() -> None:
     assert made.problems == ["too-large"]
 
 
+def test_branches_within_branches_that_are_too_many_are_read_once() -> None:
+    """Two of two of two …: a macro that is given a lambda stays a call, and what it is given is read."""
+    pick = "#define PICK(N, ...) if (N) { constexpr int W = 1; __VA_ARGS__(); } else { __VA_ARGS__(); }"
+    text = "".join(f"PICK(n{n}, [&] {{ " for n in range(18)) + "LAUNCH(k, g + h + i);" + " });" * 18
+    _, made = body(f"{pick}\n#define LAUNCH(K, G) K<<<G, 1>>>()\nvoid f() {{ {text} }}\n")
+    assert made.folded and not made.problems
+    assert made.full.count("PICK(") == 18
+    assert made.full.count("k<<<g + h + i, 1>>>()") == 1
+
+
+def test_a_body_that_is_read_whole_is_not_folded() -> None:
+    _, made = body("#define PICK(N, ...) if (N) { __VA_ARGS__(); }\nvoid f() { PICK(n, [&] { g(); }); }\n")
+    assert not made.folded
+    assert "if (n)" in made.full
+
+
 def test_an_empty_body() -> None:
     _, made = body("void f() {}\n")
     assert made.text == "{}"

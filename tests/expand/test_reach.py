@@ -310,6 +310,18 @@ void start(int* a) { unroll<0>(a); }
     assert reasons and None not in reasons
 
 
+def test_branches_of_macros_that_are_too_many_lead_to_the_kernel_and_it_is_not_whole() -> None:
+    """A quarter of a million ways to a launch: it is found once, and the reason is told why it is not whole."""
+    branches = "if (N) { constexpr int W = 1; __VA_ARGS__(); } else { constexpr int W = 2; __VA_ARGS__(); }"
+    head = f"#define PICK(N, ...) {branches}\ntemplate <int N> __global__ void k(int* a) {{}}\n"
+    picks = "".join(f"PICK(n + {n}, [&] {{ " for n in range(18)) + "k<W><<<1, 2>>>(a);" + " });" * 18
+    found = follow(tree({"a.cu": f"{head}void f(int* a, int n) {{ {picks} }}\n"}), "a.cu", "f")
+    ((kernel,),) = [site.kernels for site in found.launches]
+    assert kernel.instances == ()
+    assert "its macros make more than 400,000 words" in (kernel.incomplete or "")
+    assert [(gap.kind, gap.span.line, gap.reason.partition(":")[0]) for gap in found.gaps] == [("unread", 3, "f")]
+
+
 def test_members_that_a_base_gives() -> None:
     head = "struct B { void run(int* a) { k1<<<1, 1>>>(a); } };\nstruct D : public B {};\n"
     assert inside("D d;\nd.run(a);", head) == ["k1"]
