@@ -138,7 +138,7 @@ class Binder:
         explicit = {n for n in bound if n not in missing}
         inside = self.inside(candidate, {**held, **{n: bound[n] for n in explicit}}, owner)
         found: dict[str, Term] = {}
-        actuals, whole = self._actuals(environment, passed)
+        actuals, whole = self.actuals(environment, passed)
         for number, parameter in enumerate(function.parameters):
             text = parameter.type
             if not names_any(text, missing):
@@ -191,7 +191,7 @@ class Binder:
                 raise Mismatch
 
     @staticmethod
-    def _actuals(environment: Environment, passed) -> tuple[list[tuple[str, Environment]], bool]:
+    def actuals(environment: Environment, passed) -> tuple[list[tuple[str, Environment]], bool]:
         """What is passed, each with the environment it is read in, packs spread; and whether that is all of it: what
         stands behind a pack that is not known has no place."""
         out: list[tuple[str, Environment]] = []

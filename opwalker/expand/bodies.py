@@ -22,7 +22,7 @@ from opwalker.facts.cpp_body import read_body
 from opwalker.facts.cpp_unread import first_line
 from opwalker.link.index import Index
 from opwalker.model.access import AccessFacts
-from opwalker.model.body import AssignFact, BodyFacts, LambdaFact, LocalFact, Span2
+from opwalker.model.body import AssignFact, BodyFacts, CallFact, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
 from opwalker.model.reach import KernelRef, Origin
 from opwalker.notation.regex import compiled
@@ -120,6 +120,12 @@ class Body:
         if found is None:
             found = self._written[span] = " ".join(self.expanded.written(*span).split())
         return found
+
+    def passed(self, call: CallFact) -> int | None:
+        """How many arguments a call passes; None where a pack is among them."""
+        full = self.expanded.full
+        spread = any(full[a:b].rstrip().endswith("...") for a, b in call.arguments)
+        return None if spread else len(call.arguments)
 
     def origin(self, offset: int) -> tuple[str, int]:
         """``(path, line)`` of where the text at an offset stands."""

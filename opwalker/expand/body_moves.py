@@ -154,7 +154,10 @@ class MoveReader:
     def _named_kernels(self, frame: Frame, body: Body) -> None:
         """Kernels that are named and not launched in these words: whoever names an instance compiles it, be it to ask
         about it, to hand it on, or to keep it."""
-        for span in named_kernels(body, self._index.names_of_kind("kernel")):
+        def holds(name: str) -> bool:
+            return self._kernels.may_hold(name, frame.root)
+
+        for span in named_kernels(body, self._index.names_of_kind("kernel"), holds):
             site = self._launches.named(frame, body, span)
             if isinstance(site, LaunchSite):
                 self._moves.append(Asked(site))
@@ -169,7 +172,7 @@ class MoveReader:
             if meant:
                 self._steps(frame, body, call, meant)
                 return
-        resolution = self._resolver.function(name, context, len(call.arguments), kernel=False)
+        resolution = self._resolver.function(name, context, body.passed(call), kernel=False)
         if resolution.candidates:
             meant = replace(frame, certain=False) if resolution.loose else frame
             self._steps(meant, body, call, resolution.candidates)
@@ -187,7 +190,7 @@ class MoveReader:
             return
         functor = functor_name(name)
         if functor:
-            found = self._resolver.method("operator()", functor, context, len(call.arguments))
+            found = self._resolver.method("operator()", functor, context, body.passed(call))
             self._steps(frame, body, call, found.candidates)
             if found.candidates:
                 return
@@ -217,7 +220,7 @@ class MoveReader:
         elif simple not in self._index.names_of_kind("function"):
             return False
         else:
-            found = self._resolver.method(simple, name, frame.context(body), len(call.arguments)).candidates
+            found = self._resolver.method(simple, name, frame.context(body), body.passed(call)).candidates
         self._steps(frame, body, call, found)
         return bool(found)
 
@@ -229,7 +232,7 @@ class MoveReader:
         else:
             type_text = self._types.of_expression(receiver, body, frame)
             made = self._types.class_name(type_text, context) if type_text else None
-        found = self._resolver.method(call.name, made, context, len(call.arguments)) if made else None
+        found = self._resolver.method(call.name, made, context, body.passed(call)) if made else None
         candidates = found.candidates if found else ()
         if not candidates:
             candidates = self._instances.members(body, frame, call)
@@ -277,7 +280,7 @@ class MoveReader:
             type_text = self._types.of_local(local, body, frame) or ""
         made = self._types.class_name(type_text, frame.context(body))
         if made and not candidates:
-            candidates = self._resolver.method("operator()", made, frame.context(body), len(call.arguments)).candidates
+            candidates = self._resolver.method("operator()", made, frame.context(body), body.passed(call)).candidates
         self._steps(frame, body, call, candidates)
         if not (named or candidates or is_harmless_type(type_text) or is_read_here(body, call)):
             self._lost(body, call, call.simple)

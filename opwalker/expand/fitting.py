@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from opwalker.expand.arity import Arity
 from opwalker.expand.binder import Binder
 from opwalker.expand.constraints import is_excluded
 from opwalker.expand.deduction import Mismatch
@@ -38,6 +39,7 @@ class Fitter:
         self._homes = Homes(tools)
         self.specialisations = Specialisations(tools)
         self.binder = Binder(tools)
+        self._arity = Arity(tools.index)
 
     def is_plain(self, candidate: Candidate) -> bool:
         """Whether a call of a function binds nothing."""
@@ -60,7 +62,8 @@ class Fitter:
         if call.receiver is not None:
             return []
         context = environment.context
-        found = self._tools.resolver.function(call.name, context, len(call.arguments), kernel=False).candidates
+        count = environment.body.passed(call)
+        found = self._tools.resolver.function(call.name, context, count, kernel=False).candidates
         return self.fits(found, environment, call)
 
     def members(self, environment: Environment, call: CallFact) -> list[Candidate]:
@@ -71,7 +74,7 @@ class Fitter:
         owner = self._homes.owner(environment, call)
         if owner is None:
             return []
-        return self._homes.functions(environment, owner, simple, len(call.arguments))
+        return self._homes.functions(environment, owner, simple, environment.body.passed(call))
 
     def constructors(self, environment: Environment, call: CallFact) -> list[Candidate]:
         """The constructors of the class that a call makes an object of."""
@@ -79,7 +82,7 @@ class Fitter:
         place = environment.located(owner) if isinstance(owner, str) else None
         if place is None:
             return []
-        return self._homes.functions(environment, owner, place.made.name, len(call.arguments))
+        return self._homes.functions(environment, owner, place.made.name, environment.body.passed(call))
 
     def may_be_member(self, call: CallFact) -> bool:
         """Whether any class of the tree may have the member that a call names: a cheap no for most calls."""
@@ -205,9 +208,15 @@ class Fitter:
     ) -> Fit | str | None:
         """A fit; None where the candidate is ruled out for good, a text where only its types speak against it."""
         parameters = home.parameters(candidate.function)
-        sure = True
+        sure, unknown = True, None
+        if passed and any(environment.body.text(span).endswith("...") for span in passed):
+            actuals, whole = self.binder.actuals(environment, passed)
+            if whole and not self._arity.takes(candidate.function, len(actuals)):
+                return None
+            unknown = None if whole else f"how many arguments {candidate.function.name} is called with is not known"
         try:
             bound, why = self.binder.bind(candidate, parameters, environment, given, passed, home, named)
+            sure, why = sure and unknown is None, why or unknown
             inside = self.binder.inside(candidate, {**home.bound, **bound}, home.type)
             try:
                 if is_excluded(candidate, inside):

@@ -64,6 +64,10 @@ class KernelFinder:
             name in self._index.names_of_kind(kind) for kind in ("kernel", "function", "declaration", "variable")
         )
 
+    def may_hold(self, name: str, root: str) -> bool:
+        """Whether a variable outside of functions that bears a simple name may hold a kernel."""
+        return name in self._index.names_of_kind("variable") and self._returning.may_hold(name, root)
+
     def in_argument(self, body: Body, span: Span2, frame: Frame) -> tuple[KernelRef, ...]:
         """As ``kernels``, for an argument of a call: a cheap no for the many that hold plain values."""
         # A function is read in a frame for each of its instances: what its text says is the same in all of them.

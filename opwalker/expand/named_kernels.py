@@ -6,23 +6,28 @@ a name means a kernel there, and which instances of it, is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.kernels import whole_name
 from opwalker.expand.mentions import unevaluated
 from opwalker.expand.terminals import LAUNCH_CALLS
 from opwalker.model.body import Span2
 from opwalker.notation.regex import Regex
 
 _NAME = Regex(r"(?<![\w.:>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*")
+_OF_TEMPLATE = Regex(r"(?<![\w.:>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*(?=\s*<)")
+#: What follows a member of a class that stands for a value.
+_MEMBER = Regex(r"\s*(?:[,;)}\]?[.]|->|:(?!:)|==|!=|&&|\|\||\Z)")
 #: What follows a name that stands for a value: no declaration of a variable of that type, no call, no member.
 _VALUE = Regex(r"\s*(?:[,;)}\]?]|:(?!:)|==|!=|&&|\|\||\.\.\.|\Z)")
 _NO_VALUE = Regex(r"(?:->|\busing(?:\s+typename)?|\bgoto)\s*\Z")
 
 
-def named_kernels(body: Body, names: Set[str]) -> list[Span2]:
-    """The kernels that a body hands on, holds, or asks about: whoever names an instance compiles it."""
-    return sorted((*_with_arguments(body, names), *_bare(body, names)))
+def named_kernels(body: Body, names: Set[str], holds: Callable[[str], bool]) -> list[Span2]:
+    """The kernels that a body hands on, holds, or asks about: whoever names an instance compiles it. So does who names
+    a member of a class template that ``holds`` kernels."""
+    return sorted((*_with_arguments(body, names), *_bare(body, names), *_members(body, holds)))
 
 
 def _with_arguments(body: Body, names: Set[str]) -> list[Span2]:
@@ -49,6 +54,22 @@ def _bare(body: Body, names: Set[str]) -> list[Span2]:
     read = [*_read(body), *unevaluated(body.expanded.full)]
     spans = [span for name in meant for span in values[name]]
     return [span for span in spans if not any(a <= span[0] < b for a, b in read)]
+
+
+def _members(body: Body, holds: Callable[[str], bool]) -> list[Span2]:
+    """Members of class templates that are named with the arguments of their class."""
+    found = body.kept.get("members")
+    if found is None:
+        found = body.kept["members"] = []
+        full, read = body.expanded.full, None
+        for match in _OF_TEMPLATE.finditer(full):
+            start = match.start()
+            name, end = whole_name(full, match, len(full))
+            if "<" in name and _MEMBER.match(full, end) and not _NO_VALUE.search(full, max(0, start - 20), start):
+                read = read if read is not None else [*_read(body), *unevaluated(full)]
+                if not any(a <= start < b for a, b in read):
+                    found.append((name.rsplit("::", 1)[-1], (start, end)))
+    return [span for name, span in found if holds(name)]
 
 
 def _values(body: Body) -> dict[str, list[Span2]]:

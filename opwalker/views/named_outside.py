@@ -7,6 +7,7 @@ they are used (``expand/kernels.py``).
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
@@ -20,7 +21,12 @@ from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import CppFacts, Function
 from opwalker.model.reach import Origin
+from opwalker.notation.regex import Regex
 from opwalker.views.compiled import Compiled
+
+_WORD = Regex(r"[A-Za-z_]\w*")
+#: Parameters with a default argument, which look like an initialiser where a declaration is not read as one.
+_PARAMETERS = Regex(r"\(.*[\w)]\s*=(?!=)", re.DOTALL)
 
 
 class _Place(Struct, frozen=True):
@@ -49,7 +55,9 @@ class Outside:
         """The instances that initialisers of variables name, outside of functions and templates."""
         for found, variable, context, _, written in self._compiled.named(kernels=True):
             inside = _classes(self._index.facts(context.path), variable.offset)
-            if variable.template is not None or any(c.template or (c.specialisation and c.template) for c in inside):
+            if _PARAMETERS.match(variable.value or ""):
+                continue
+            if variable.template is not None or any(c.template for c in inside):
                 continue
             for candidate in found:
                 if candidate.function.template is None:
@@ -74,6 +82,7 @@ class Outside:
 
     def _read(self) -> dict[str, list[_Place]]:
         out: dict[str, list[_Place]] = {}
+        named = self._in_variables()
         for path, root in self._compiled.read_files():
             view, facts = self._bench.files.view(path), self._index.facts(path)
             plain, names = view.blanked.plain, self._index.names_of_kind("kernel")
@@ -89,7 +98,7 @@ class Outside:
                 if terms and self._unit.resolver.holds(path, terms, start) is False:
                     continue
                 around = functions[bisect_right(starts, start) - 1] if starts and starts[0] <= start else None
-                held = self._holder(facts, plain, start, around)
+                held = self._holder(facts, plain, start, around, named)
                 if held is not None:
                     holder, scope = held
                     written = ", ".join(plain[a:b].strip() for a, b in given)
@@ -97,8 +106,18 @@ class Outside:
                     out.setdefault(simple, []).append(place)
         return out
 
+    def _in_variables(self) -> frozenset[str]:
+        """The words of all initialisers outside of functions and class templates."""
+        out: set[str] = set()
+        for path, _ in self._compiled.read_files():
+            facts = self._index.facts(path)
+            for variable in facts.variables:
+                if variable.value and not any(c.template for c in _classes(facts, variable.offset)):
+                    out.update(_WORD.findall(variable.value))
+        return frozenset(out)
+
     @staticmethod
-    def _holder(facts: CppFacts, plain: str, start: int, before: Function | None):
+    def _holder(facts: CppFacts, plain: str, start: int, before: Function | None, named: frozenset[str]):
         """What a name stands in, and its scope; None for a variable that is read where it is used."""
         if before is not None and (start < before.body_start or not before.body_end):
             between = plain[before.offset : start]
@@ -108,10 +127,11 @@ class Outside:
         scope = (*inside[-1].scope, inside[-1].name) if inside else ()
         for variable in facts.variables:
             if variable.value and variable.offset <= start <= variable.offset + len(variable.value) + 200:
-                if ";" in plain[variable.offset : start]:
+                if ";" in plain[variable.offset : start] or _PARAMETERS.match(variable.value):
                     continue
                 static = "static" in variable.type or not inside or variable.constant
-                if static or not any(c.template for c in inside):
+                generic = any(c.template for c in inside)
+                if (static and variable.name not in named) or not generic:
                     return None
                 return f"the member {variable.name} of a class template", scope
         alias = any(a.offset <= start and ";" not in plain[a.offset : start] for a in facts.aliases)
