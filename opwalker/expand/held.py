@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame, Named
-from opwalker.expand.kernels import written_arguments
+from opwalker.expand.mentions import written_arguments
 from opwalker.expand.resolve import Context, Resolver, strip_arguments
 from opwalker.expand.types import TypeReader
 from opwalker.facts.cpp_brackets import match_bracket, split_commas

@@ -13,7 +13,7 @@ from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.frames import Frame, Named, unit_of
 from opwalker.expand.giving import PLAIN_RETURNS
 from opwalker.expand.instances import InstanceReader
-from opwalker.expand.kernels import NAME, whole_name, written_arguments
+from opwalker.expand.mentions import NAME, whole_name, written_arguments
 from opwalker.expand.resolve import Candidate, Context, Resolver, strip_arguments
 from opwalker.facts.cpp_brackets import match_angle, split_commas
 from opwalker.link.index import Index

@@ -7,8 +7,6 @@ that the span can evaluate to counts, whatever the branch.
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from opwalker.expand.bodies import Bodies, Body
@@ -16,6 +14,7 @@ from opwalker.expand.environment import Environment
 from opwalker.expand.fitting import member_name
 from opwalker.expand.frames import Frame, unit_of
 from opwalker.expand.instances import InstanceReader, Instances, lambda_calls
+from opwalker.expand.mentions import NAME, whole_name, written_arguments
 from opwalker.expand.resolve import Candidate, Context, Resolution, Resolver, strip_arguments
 from opwalker.expand.returning import Returning
 from opwalker.facts.cpp_brackets import match_angle, split_commas
@@ -24,12 +23,10 @@ from opwalker.model.body import LambdaFact, Span2
 from opwalker.model.reach import KernelRef
 from opwalker.notation.regex import Regex
 
-NAME = Regex(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
 _WORD = Regex(r"[A-Za-z_]\w*")
 #: A name alone, as the address of what it means, or as ``(void*)`` of it.
 _ONE_NAME = Regex(r"&?\s*\(?(?:void\s*(?:const)?\s*\*\s*\)\s*)?\w+")
 _BLANKS = Regex(r"\s*")
-_SCOPED = Regex(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
 _MAX_DEPTH = 24
 #: Expressions that are read for one that may mean a kernel.
 _MAX_STEPS = 5000
@@ -380,24 +377,3 @@ class KernelFinder:
                 meant = self._resolver.function(name, context, None, kernel=True)
                 out += [(one, written_arguments(text, match.end()), meant) for one in meant.candidates]
         return out
-
-
-def whole_name(text: str, match: re.Match[str], end: int) -> tuple[str, int]:
-    """A name with the template arguments of its scopes (``S<3>::pick``), and where it ends."""
-    name, at = "".join(match.group().split()), match.end()
-    while at < end and text[at] == "<" and not text.startswith("<<<", at):
-        close = match_angle(text[:end], at)
-        following = _SCOPED.match(text, close, end) if close > 0 else None
-        if following is None:
-            break
-        name += "".join(text[at : following.end()].split())
-        at = following.end()
-    return name, at
-
-
-def written_arguments(text: str, at: int) -> tuple[str, ...]:
-    """The template arguments that stand at an offset of a text."""
-    if not text.startswith("<", at):
-        return ()
-    close = match_angle(text, at)
-    return tuple(" ".join(text[a:b].split()) for a, b in split_commas(text, at + 1, close - 1)) if close > 0 else ()

@@ -5,10 +5,14 @@ In: a text. Out: names, places and the spans of their arguments. Whether a name 
 
 from __future__ import annotations
 
-from opwalker.facts.cpp_brackets import angle_pairs, match_bracket, split_commas
+import re
+
+from opwalker.facts.cpp_brackets import angle_pairs, match_angle, match_bracket, split_commas
 from opwalker.model.body import Span2
 from opwalker.notation.regex import Regex
 
+NAME = Regex(r"(?<![\w.>])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*")
+_SCOPED = Regex(r"(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)+")
 _WITH_ARGUMENTS = Regex(r"(?<![\w.>:])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\s+)?[A-Za-z_]\w*)*\s*<(?![<=])")
 #: What looks at the type of an expression alone: a function that is named there is not compiled for it.
 _UNEVALUATED = Regex(r"\b(?:decltype|sizeof|alignof|noexcept)\s*\(")
@@ -34,3 +38,24 @@ def mentions(text: str) -> list[tuple[str, int, tuple[Span2, ...]]]:
 def unevaluated(text: str) -> list[Span2]:
     """Where the type of an expression alone is asked for."""
     return [(m.start(), match_bracket(text, m.end() - 1)) for m in _UNEVALUATED.finditer(text)]
+
+
+def whole_name(text: str, match: re.Match[str], end: int) -> tuple[str, int]:
+    """A name with the template arguments of its scopes (``S<3>::pick``), and where it ends."""
+    name, at = "".join(match.group().split()), match.end()
+    while at < end and text[at] == "<" and not text.startswith("<<<", at):
+        close = match_angle(text[:end], at)
+        following = _SCOPED.match(text, close, end) if close > 0 else None
+        if following is None:
+            break
+        name += "".join(text[at : following.end()].split())
+        at = following.end()
+    return name, at
+
+
+def written_arguments(text: str, at: int) -> tuple[str, ...]:
+    """The template arguments that stand at an offset of a text."""
+    if not text.startswith("<", at):
+        return ()
+    close = match_angle(text, at)
+    return tuple(" ".join(text[a:b].split()) for a, b in split_commas(text, at + 1, close - 1)) if close > 0 else ()

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.kernels import whole_name
-from opwalker.expand.mentions import unevaluated
+from opwalker.expand.mentions import unevaluated, whole_name
 from opwalker.expand.terminals import LAUNCH_CALLS
 from opwalker.model.body import Span2
 from opwalker.notation.regex import Regex
