@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from opwalker.facts.cpp_lines import Lines, read_lines
 from opwalker.link.moved import Move
-from opwalker.link.traced import Span, Trace
+from opwalker.link.traced import INCLUDES, Span, Trace
 from opwalker.model.cpp import CppFacts, Function
 
 #: What files declare, by field of their facts.
@@ -48,6 +48,12 @@ class Change:
     def names(self) -> frozenset[tuple[str, str]]:
         """The names that came or went."""
         return frozenset(row for row in self._then.names ^ self._now.names if row[1] not in _OTHER_NAMES)
+
+    @cached_property
+    def includes(self) -> bool:
+        """Whether the file includes something else."""
+        then, now = ([one.target for one in version.facts.includes] for version in (self._then, self._now))
+        return then != now
 
     @cached_property
     def _stretch(self) -> tuple[int, int]:
@@ -177,6 +183,8 @@ def moves_of(
         if change.names and trace.any_name:
             return None
         if any(name in told or kind in kinds for name, kind in change.names):
+            return None
+        if INCLUDES in kinds and change.includes:
             return None
         if path in whole or path in parts:
             # Places behind the end of the file stand for what macros make in it.

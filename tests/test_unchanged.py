@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from opwalker.facts.cpp_scan import names
-from opwalker.link.traced import Reads, Trace
+from opwalker.link.traced import INCLUDES, Reads, Trace
 from opwalker.unchanged import Change, Version, moves_of
 from tests.trees import scan_text
 
@@ -151,3 +151,20 @@ def test_what_macros_make(then, made, holds: bool) -> None:
     trace = Trace("then", then, parts=(("a.cu", ()), ("b.h", ())))
     found = moves_of(trace, [Change("a.cu", version(TEXT), version(FRONT))], made, lambda path: frozenset(("z",)))
     assert (found is not None) is holds
+
+
+@pytest.mark.parametrize(
+    ("after", "holds"),
+    [
+        (TEXT.replace("return x;", "return x + 1;"), True),
+        (TEXT.replace("#define WIDTH 4", "#define WIDTH 8"), True),
+        (f"// a note\n{TEXT}", True),
+        (TEXT.replace("b.h", "c.h"), False),
+        (f'#include "c.h"\n{TEXT}', False),
+        (TEXT.replace('#include "b.h"\n', ""), False),
+    ],
+)
+def test_who_includes_what(after: str, holds: bool) -> None:
+    made = Reads()
+    made.kinds.add(INCLUDES)
+    assert (now(made.trace("then", ()), after, exact=True) is not None) is holds

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from opwalker.link.by_name import ByName
 from opwalker.link.include_folders import IncludeFolders, Searched
-from opwalker.link.traced import Declared, Names, NotedFacts, Reads
+from opwalker.link.traced import INCLUDES, Declared, Names, NotedFacts, Reads
 from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Parameter, Variable
 
 
@@ -323,14 +323,18 @@ class Index:
     def includes(self, path: str) -> tuple[tuple[int, str], ...]:
         """The includes of a file that lie in the tree: ``(offset, path)`` in order."""
         if path not in self._includes:
-            facts = self.stored(path)
-            out = []
-            for include in facts.includes if facts else ():
-                found = self.resolve_include(path, include.target)
-                if found and found != path:
-                    out.append((include.offset, found))
-            self._includes[path] = tuple(out)
+            self.reads.part(path)
+            self._includes[path] = self._read_includes(path)
         return self._includes[path]
+
+    def _read_includes(self, path: str) -> tuple[tuple[int, str], ...]:
+        facts = self._stored.cpp_facts(path)
+        out = []
+        for include in facts.includes if facts else ():
+            found = self.resolve_include(path, include.target)
+            if found and found != path:
+                out.append((include.offset, found))
+        return tuple(out)
 
     def closure(self, path: str) -> frozenset[str]:
         """A file and everything it includes, directly or not."""
@@ -352,10 +356,19 @@ class Index:
 
     def includers(self, path: str) -> Sequence[str]:
         """Every file that includes a file, directly or not, and itself; sorted."""
+        self.reads.kinds.add(INCLUDES)
         if self._includers is None:
+            # Which file includes which is read of every file, and nothing else.
             self._includers = {}
+            included = {one: {found for _, found in self._read_includes(one)} for one in self.paths}
             for includer in sorted(self.paths):
-                for found in self.closure(includer):
+                seen = {includer}
+                stack = [includer]
+                while stack:
+                    further = included[stack.pop()] - seen
+                    seen |= further
+                    stack += further
+                for found in seen:
                     self._includers.setdefault(found, []).append(includer)
         return self._includers.get(path, ())
 

@@ -40,6 +40,10 @@ class Trace(Struct, frozen=True):
     any_name: bool = False
 
 
+#: Among the kinds of a trace: all includes of all files.
+INCLUDES = "includes of any file"
+
+
 class Declared(Struct, frozen=True):
     """What a file says but for functions, and for what macros make of it: fields of ``CppFacts``."""
 
@@ -134,7 +138,11 @@ class Names(Set):
 
     def __and__(self, names: Iterable[str]) -> Set[str]:
         if isinstance(names, Names):
-            return frozenset(self) & frozenset(names)
+            # What is of one kind alone has no say, until it is of the other too.
+            few, many = sorted((self, names), key=lambda one: len(one._held))
+            self._reads.kinds.update(few._kinds)
+            self._reads.met.update(few._held)
+            return frozenset(few._held & many._held)
         self._reads.met.update(names)
         return self._held & names if isinstance(names, (set, frozenset)) else self._held.intersection(names)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opwalker.link.index import Index
-from opwalker.link.traced import MOST_NAMES, Reads
+from opwalker.link.traced import INCLUDES, MOST_NAMES, Reads
 from tests.trees import MemoryStore
 
 FILES = {
@@ -98,3 +98,16 @@ def test_too_many_names_are_told_coarsely(index: Index) -> None:
     index.names_of_kind("function").isdisjoint({f"n{n}" for n in range(MOST_NAMES + 1)})
     trace = index.reads.trace("", ())
     assert trace.any_name and trace.whole == ("a.cu",) and not trace.met
+
+
+def test_who_includes_a_file_is_read_of_the_includes_alone(index: Index) -> None:
+    assert index.includers("b.h") == ["a.cu", "b.h"]
+    assert index.reads.kinds == {INCLUDES} and not index.reads.parts and not index.reads.whole
+    assert index.closure("a.cu") == {"a.cu", "b.h"}
+    assert set(index.reads.parts) == {"a.cu", "b.h"}, "what is asked of one file is noted of it"
+
+
+def test_what_is_of_two_kinds(index: Index) -> None:
+    """A name of the larger kind alone may come and go."""
+    assert index.names_of_kind("macro") & index.names_of_kind("function") == frozenset()
+    assert (index.reads.kinds, index.reads.met) == ({"macro"}, {"M"})
