@@ -17,18 +17,20 @@ _WITH_ARGUMENTS = Regex(r"(?<![\w.>:])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\
 #: What looks at the type of an expression alone: a function that is named there is not compiled for it.
 _UNEVALUATED = Regex(r"\b(?:decltype|sizeof|alignof|noexcept)\s*\(")
 _ENDS = Regex(r"\s*(?:[,;)}\]?]|:(?!:)|==|!=|&&|\|\||\.\.\.|\Z)")
+_LAUNCHED = Regex(r"\s*<<<")
 
 
-def mentions(text: str) -> list[tuple[str, int, tuple[Span2, ...]]]:
+def mentions(text: str, launched: bool = False) -> list[tuple[str, int, tuple[Span2, ...]]]:
     """The names with template arguments in a text that are neither called nor qualify another name, but where their
-    type alone is asked for: ``(name, offset, spans of the arguments)``."""
+    type alone is asked for: ``(name, offset, spans of the arguments)``; those that are ``launched`` instead."""
+    ends = _LAUNCHED if launched else _ENDS
     out: list[tuple[str, int, tuple[Span2, ...]]] = []
     closes: dict[int, int] = {}
     for match in _WITH_ARGUMENTS.finditer(text):
         if match.end() - 1 not in closes:
             closes.update(angle_pairs(text, match.end() - 1))
         close = closes.get(match.end() - 1, -1)
-        if close > 0 and _ENDS.match(text, close):
+        if close > 0 and ends.match(text, close):
             name = "".join(match.group()[:-1].replace("template ", "").split())
             out.append((name, match.start(), tuple(split_commas(text, match.end(), close - 1))))
     apart = unevaluated(text) if out else []

@@ -292,7 +292,20 @@ class _Reader:
                     parameters,
                 )
             )
-        return out
+        out += [method for node in self._nodes("method") if (method := self._method(node)) is not None]
+        return sorted(out, key=lambda one: (one.start, -one.end))
+
+    def _method(self, node) -> LambdaFact | None:
+        """A member function of a class that stands in the body: what it says is read with the body, as a lambda's."""
+        body, declarator = node.child_by_field_name("body"), node.child_by_field_name("declarator")
+        while declarator is not None and declarator.child_by_field_name("parameters") is None:
+            declarator = declarator.child_by_field_name("declarator")
+        if body is None or declarator is None:
+            return None
+        listed = declarator.child_by_field_name("parameters")
+        text = self._source[listed.start_byte + 1 : listed.end_byte - 1]
+        parameters = tuple((t, n) for t, n, *_ in parse_parameters(text, 0, len(text)))
+        return LambdaFact(*self._span(node), self._span(body), None, parameters)
 
     def _locals(self) -> list[LocalFact]:
         out: list[LocalFact] = []

@@ -25,6 +25,7 @@ from opwalker.notation.regex import Regex
 from opwalker.views.compiled import Compiled
 
 _WORD = Regex(r"[A-Za-z_]\w*")
+_LAUNCHED = Regex(r"\b([A-Za-z_]\w*)\s*<<<")
 #: Parameters with a default argument, which look like an initialiser where a declaration is not read as one.
 _PARAMETERS = Regex(r"\(.*[\w)]\s*=(?!=)", re.DOTALL)
 
@@ -75,7 +76,8 @@ class Outside:
             if path != place.path and path not in self._index.closure(place.context.root):
                 continue
             environment = Environment(self._unit.tools, place.context)
-            _, made = self._reader.written(Candidate(path, function), environment, (place.written,))
+            given = (place.written,) if place.written else ()
+            _, made = self._reader.written(Candidate(path, function), environment, given)
             if not made.texts or not instances.issuperset(made.texts):
                 return f"{place.holder} ({place.path}:{place.line}) names it too, and what that compiles is not known"
         return None
@@ -88,17 +90,21 @@ class Outside:
             plain, names = view.blanked.plain, self._index.names_of_kind("kernel")
             functions = sorted((f for f in facts.functions), key=lambda f: f.offset)
             starts = [f.offset for f in functions]
-            for name, start, given in mentions(plain):
+            launched = [(m[1], m.start(1), ()) for m in _LAUNCHED.finditer(plain)] + mentions(plain, launched=True)
+            lambdas = {start for _, start, _ in launched}
+            for name, start, given in (*mentions(plain), *launched):
                 simple = name.rsplit("::", 1)[-1]
                 if simple not in names or plain[:start].rstrip().endswith(("using", "class", "struct", "template")):
                     continue
-                if any(f.body_start < start < f.body_end for f in functions):
+                if any(f.body_start < start < f.body_end for f in (*functions, *facts.invocations)):
                     continue
                 terms = view.conditionals.conditions[view.conditionals.at(start)]
                 if terms and self._unit.resolver.holds(path, terms, start) is False:
                     continue
                 around = functions[bisect_right(starts, start) - 1] if starts and starts[0] <= start else None
                 held = self._holder(facts, plain, start, around, named)
+                if start in lambdas:
+                    held = "a lambda outside of functions", held[1] if held is not None else ()
                 if held is not None:
                     holder, scope = held
                     written = ", ".join(plain[a:b].strip() for a, b in given)

@@ -21,6 +21,7 @@
 (namespace_alias_definition) @namespace_alias
 
 (lambda_expression) @lambda
+(field_declaration_list (function_definition) @method)
 
 (assignment_expression left: (_) @assigned right: (_) @assigned_value) @assignment
 
