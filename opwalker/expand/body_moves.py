@@ -158,9 +158,18 @@ class MoveReader:
             return self._kernels.may_hold(name, frame.root)
 
         for span in named_kernels(body, self._index.names_of_kind("kernel"), holds):
-            site = self._launches.named(frame, body, span)
+            site = None if self._is_member(body, span) else self._launches.named(frame, body, span)
             if isinstance(site, LaunchSite):
                 self._moves.append(Asked(site))
+
+    def _is_member(self, body: Body, span: tuple[int, int]) -> bool:
+        """Whether a name without arguments is that of a data member of a class around the body."""
+        name = body.text(span)
+        if body.function is None or not name.isidentifier() or name not in self._index.names_of_kind("variable"):
+            return False
+        around = body.function.scope
+        held = self._index.entries(name, ("variable",), lambda facts: facts.variables)
+        return any(v.scope and v.scope == around[: len(v.scope)] for _, v in held)
 
     def _free_call(self, frame: Frame, body: Body, call: CallFact) -> None:
         name = call.name

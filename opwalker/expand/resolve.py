@@ -16,7 +16,7 @@ from opwalker.expand.arity import Arity
 from opwalker.expand.macros import MacroTable
 from opwalker.expand.namespaces import Namespaces
 from opwalker.expand.qualified import ANONYMOUS, strip_arguments, visible, without_inlined
-from opwalker.expand.scopes import FEW, Named, Scope, Scopes, used_names
+from opwalker.expand.scopes import FEW, Named, Scope, Scopes, used_here, used_names
 from opwalker.link.index import Index
 from opwalker.model.cpp import Function
 from opwalker.notation.regex import Regex
@@ -149,11 +149,11 @@ class Resolver:
         if not parts:
             return Resolution()
         simple = parts[-1]
-        if len(parts) == 1 and not absolute:
-            parts = next((t.split("::") for a, t in context.aliases if a == simple and t.endswith(f"::{a}")), parts)
         everything = self._index.functions(simple)
         if not everything:
             return Resolution()
+        if len(parts) == 1 and not absolute:
+            parts = used_here(context.aliases, simple, everything) or parts
         qualifiers = self.qualifiers(tuple(parts[:-1]), context)
         brought = (
             used_names(self._index, simple, context.scope, self._index.near(context.root, context.path))

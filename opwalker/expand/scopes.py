@@ -63,3 +63,14 @@ def used_names(index: Index, name: str, scope: Scope, near: Set[str]) -> dict[Sc
             rank = len(around) - len(into) if around[: len(into)] == into else _BROUGHT
             out[of] = min(rank, out.get(of, rank))
     return out
+
+
+def used_here(aliases: Iterable[tuple[str, str]], name: str, functions: Iterable[Named]) -> list[str] | None:
+    """The parts of the name that a using-declaration of the function at hand brings in, if it is one of ``functions``:
+    where it is a library's, what is meant may as well be one of them."""
+    for alias, target in aliases:
+        if alias == name and target.endswith(f"::{name}"):
+            parts = [part for part in target.split("::") if part]
+            if any(visible(function.scope)[1 - len(parts) :] == tuple(parts[:-1]) for _, function in functions):
+                return parts
+    return None
