@@ -165,8 +165,19 @@ class _Gathered:
             key = (launch.kernel_at.file, launch.kernel_at.line, launch.kernel) if launch.kernel_at else ("", 0, "")
             if key in self.written_out:
                 self.units.setdefault(key, set()).add((key[0],))
+                if why := self._lacking(key, launch):
+                    self.reasons.setdefault(key, why)
             else:
                 self._enter(key, launch)
+
+    def _lacking(self, key: Key, launch: Launch) -> str | None:
+        """Why the lines that instantiate a kernel may not be all: a launch needs each instance that it names, unless it
+        stands in a branch that a compiler drops, and one that no line makes is made by a file that is missing."""
+        lacking = sorted(set(launch.instances) - self.instances.get(key, set()))
+        if launch.under or (launch.complete and not lacking):
+            return None
+        why = launch.why_incomplete if not launch.complete else f"<{lacking[0]}>"
+        return f"{launch.file}:{launch.line} may launch instances that no line makes: {why}"
 
     def _enter(self, key: Key, launch: Launch) -> None:
         self.instances.setdefault(key, set()).update(launch.instances)

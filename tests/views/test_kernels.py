@@ -78,6 +78,29 @@ def test_a_definition_in_a_header_that_only_other_files_include(scale_kernel: Ca
     assert (found.instances, found.complete) == (("double, 4", "float, 4"), True)
 
 
+@pytest.mark.parametrize(
+    ("launched", "why"),
+    [
+        ("scale_kernel<float, 8><<<1, 32>>>(rows)", "may launch instances that no line makes"),
+        ("scale_kernel<float, WIDTH><<<1, 32>>>(rows)", "may launch instances that no line makes"),
+        ("scale_kernel<float, 4><<<1, 32>>>(rows)", None),
+    ],
+)
+def test_a_launch_of_what_no_line_instantiates(
+    scale_kernel: Callable[..., KernelEntry], launched: str, why: str | None
+) -> None:
+    """A file that a script writes, with the instances that are missed, is not in the source."""
+    ops = f"""
+#include <torch/library.h>
+#include "kernels.cuh"
+void scale(at::Tensor& rows) {{ {launched}; }}
+TORCH_LIBRARY(rowkit, m) {{ m.def("scale(Tensor! rows) -> ()", &scale); }}
+"""
+    found = scale_kernel(kernels_cu=DEFINED + WRITTEN_OUT, ops_cu=ops)
+    assert (found.instances, found.complete) == (("double, 4", "float, 4"), why is None)
+    assert why is None or why in found.why_incomplete
+
+
 def test_what_is_named_where_no_body_is_seen_is_compiled_elsewhere(scale_kernel: Callable[..., KernelEntry]) -> None:
     """What a script writes out is not in the source: nothing is claimed of it."""
     other = '#include "kernels.cuh"\n#include "body.cuh"\n'
