@@ -14,6 +14,8 @@ from opwalker.expand.macros import MacroChoice
 from opwalker.expand.tokens import Token
 
 #: Ends of two tokens that would be cut otherwise if they stood side by side.
+#: Words that make a literal of another kind of what follows them at once.
+_PREFIXES = frozenset(("L", "u", "U", "u8", "R", "LR", "uR", "UR", "u8R"))
 _MERGING = frozenset("++ -- << >> && || :: ## -> <= >= == != += -= *= /= %= &= |= ^= <: <% :> %> %: // /* ..".split())
 
 
@@ -194,4 +196,6 @@ def _merges(left: str, right: Token) -> bool:
     last, first = left[-1], right.text[0]
     if right.word or first.isdigit():
         return last.isalnum() or last in "_$\"'" or (last == "." and first.isdigit())
+    if first in "\"'":
+        return left in _PREFIXES
     return last + first in _MERGING

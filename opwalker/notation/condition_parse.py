@@ -26,6 +26,7 @@ from opwalker.notation.condition_terms import (
     negate,
 )
 from opwalker.notation.regex import Regex
+from opwalker.notation.spelt_operators import SPELT
 
 _TOKEN = Regex(
     r"""(?P<blank>(?:\s|\\\r?\n|//[^\n]*|/\*.*?\*/)+)
@@ -34,7 +35,6 @@ _TOKEN = Regex(
       | (?P<mark>&&|\|\||==|!=|<=|>=|<<|>>|[-+*/%<>&|^~!?:(),])""",
     re.VERBOSE | re.DOTALL,
 )
-_SPELT = {"and": "&&", "or": "||", "not": "!", "not_eq": "!=", "bitand": "&", "bitor": "|", "xor": "^", "compl": "~"}
 #: Operators and brackets that one condition may have, `&&` and `||` apart: no text can exhaust the stack.
 _BUDGET = 200
 
@@ -95,8 +95,8 @@ def _tokens(text: str) -> list[tuple[str, str, int, int]] | None:
                 at = closing.end()
                 tokens.append(("opaque", token + closing.group().strip(), match.start(), at))
                 continue
-        if token in _SPELT:
-            kind, token = "mark", _SPELT[token]
+        if token in SPELT:
+            kind, token = "mark", SPELT[token]
         tokens.append((str(kind), token, match.start(), match.end()))
     tokens.append(("mark", "", at, at))
     return tokens

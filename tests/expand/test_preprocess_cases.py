@@ -55,6 +55,7 @@ def test_within_a_macro_its_own_text_is_shown() -> None:
         ("#define A(...) __VA_OPT__(x) y", "aA(1)A(1);", None),
         ("#define REF &", "f(T&REF x);", ["f", "(", "T", "&", "&", "x", ")", ";"]),
         ("#define LT <", "a<LT b;", ["a", "<", "<", "b", ";"]),
+        ("#define WIDE L", "f(WIDE\"a\", WIDE'b');", ["f", "(", "L", '"a"', ",", "L", "'b'", ")", ";"]),
     ],
 )
 def test_the_text_cuts_into_the_tokens_that_were_made(head, text, wanted) -> None:

@@ -25,6 +25,9 @@ from opwalker.notation.cpp_folding import folded
     [
         ("std::min(a*b, 512)", "std::min(a * b, 512)"),
         ("((a))", "a"),
+        ("not (a and b.c()) or a not_eq b", "!(a && b.c()) || a != b"),
+        ("x bitand compl y", "x & ~y"),
+        ("android == notes", "android == notes"),
         ("(a + b) * c", "(a + b) * c"),
         ("a + (b * c)", "a + b * c"),
         ("a - (b - c)", "a - (b - c)"),
