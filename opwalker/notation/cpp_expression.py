@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opwalker.notation.regex import Regex
-from opwalker.notation.spelt_operators import SPELT
+from opwalker.notation.spelt_operators import marked
 
 
 class Expr(Struct, frozen=True):
@@ -138,7 +138,7 @@ def terms(expr: Expr, operator: str) -> tuple[Expr, ...]:
 class _Reader:
     def __init__(self, text: str) -> None:
         found = ((m.group(), m.lastgroup or "other") for m in _TOKEN.finditer(text) if m.lastgroup != "space")
-        self._tokens = [(SPELT[token], "other") if token in SPELT else (token, kind) for token, kind in found]
+        self._tokens = marked(text, found)
         self._at = 0
         self._nesting = 0
 

@@ -28,6 +28,7 @@ from opwalker.notation.cpp_folding import folded
         ("not (a and b.c()) or a not_eq b", "!(a && b.c()) || a != b"),
         ("x bitand compl y", "x & ~y"),
         ("android == notes", "android == notes"),
+        ("n == 1 or n == 2", "n == 1 || n == 2"),
         ("(a + b) * c", "(a + b) * c"),
         ("a + (b * c)", "a + b * c"),
         ("a - (b - c)", "a - (b - c)"),
@@ -58,7 +59,9 @@ def test_text_and_back(text: str, shown: str) -> None:
     assert parse_expression(shown) == parse_expression(text)
 
 
-@pytest.mark.parametrize("text", ["", "[&] { return 1; }", "int x", "a b", "a +", "f(", "new T(1)", "a; b", "1 2"])
+@pytest.mark.parametrize(
+    "text", ["", "8 or 16", "n or n - m", "[&] { return 1; }", "int x", "a b", "a +", "f(", "new T(1)", "a; b", "1 2"]
+)
 def test_what_is_no_expression_keeps_its_text(text: str) -> None:
     assert parse_expression(text) == Expr("raw", text)
 
