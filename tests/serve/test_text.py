@@ -8,11 +8,13 @@ import re
 import pytest
 from msgspec.structs import replace
 
+from opwalker.model.host import DerivedFact
 from opwalker.model.kernel import VectorFact
 from opwalker.model.layout import LayoutFact
 from opwalker.model.notes import NotesWritten
 from opwalker.model.walk import Argument, Host, Implementation, ParameterFact
 from opwalker.serve.render.schema import schema_spans
+from opwalker.serve.render.shapes import shape_groups
 from opwalker.serve.render.text import write_text
 from opwalker.serve.render.words import Reading
 from tests.serve import samples
@@ -173,3 +175,10 @@ def test_a_schema_is_shown_as_it_is_with_its_written_arguments_marked(schema: st
     spans = schema_spans(schema, ARGUMENTS)
     assert "".join(part for part, _ in spans) == schema
     assert [part for part, style in spans if style == "mutated"] == marked
+
+
+@pytest.mark.parametrize(("file", "shown"), [("wrap.cpp", "run.cu:9"), ("run.cu", ":9")])
+def test_the_place_of_a_derived_shape_names_its_file_where_that_is_another(file: str, shown: str) -> None:
+    fact = DerivedFact(None, "2 dimensions", "rank", "run.cu", 9)
+    (group,) = shape_groups([ParameterFact("n", "Tensor", derived_shape=("?", "?"), derived_from=(fact,))], file)
+    assert ((shown, "place"),) in group.rows[0].cells

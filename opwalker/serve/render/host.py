@@ -39,7 +39,7 @@ def host_step(host: Host, op: Op | None, told: Told = frozenset()) -> Step:
         groups.append(Group("signature", (Row((((host.signature, ""),),)),)))
     if host.parameters:
         groups.append(Group("parameters", tuple(parameter_row(fact, mutated) for fact in host.parameters)))
-        groups += shape_groups(host.parameters)
+        groups += shape_groups(host.parameters, host.file)
     kinds = _kinds(host, told)
     groups += [Group(label, tuple(rows)) for label, rows in kinds if rows]
     missing = [("checks", host.checks), ("guards", host.guards), ("stream", host.streams)]

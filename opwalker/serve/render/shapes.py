@@ -19,10 +19,11 @@ _SOURCES = {
 }
 
 
-def shape_groups(parameters: Sequence[ParameterFact]) -> list[Group]:
-    """The groups behind the parameters; none where code says nothing of a shape or a stride."""
+def shape_groups(parameters: Sequence[ParameterFact], file: str) -> list[Group]:
+    """The groups behind the parameters of a function in ``file``; none where code says nothing of a shape or a
+    stride."""
     groups = (
-        ("in code", [_derived(one) for one in parameters if one.derived_shape or one.ranks]),
+        ("in code", [_derived(one, file) for one in parameters if one.derived_shape or one.ranks]),
         ("also said", [row for one in parameters for row in _others(one)]),
         ("contradicted", [row for one in parameters for row in _contradictions(one)]),
         ("layout", _layouts(parameters)),
@@ -30,17 +31,19 @@ def shape_groups(parameters: Sequence[ParameterFact]) -> list[Group]:
     return [Group(label, tuple(rows)) for label, rows in groups if rows]
 
 
-def _derived(one: ParameterFact) -> Row:
+def _derived(one: ParameterFact, file: str) -> Row:
     """The shape that names and checks in the code give, and whether it is the documented one."""
     if one.derived_shape:
         text = f"[{', '.join(one.derived_shape)}]"
     else:
         text = f"{' or '.join(str(number) for number in one.ranks)} dimensions"
-    line = min((fact.line for fact in one.derived_from if not fact.under), default=0)
+    facts = [fact for fact in one.derived_from if not fact.under]
+    at = min(facts, key=lambda fact: (fact.file != file, fact.file, fact.line), default=None)
+    place = line_mark(at.line if at else 0) if at is None or at.file == file else ((f"{at.file}:{at.line}", "place"),)
     said: Spans = ()
     if one.agrees is not None:
         said = (("as documented", "quiet"),) if one.agrees else (("not as documented", "warn"),)
-    return Row((((one.name, "name"),), ((text, "shape"),), line_mark(line), said))
+    return Row((((one.name, "name"),), ((text, "shape"),), place, said))
 
 
 def _others(one: ParameterFact) -> list[Row]:
