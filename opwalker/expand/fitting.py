@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from opwalker.expand.arity import Arity
+from opwalker.expand.arity import Arity, is_pack
 from opwalker.expand.binder import Binder
 from opwalker.expand.constraints import is_excluded
 from opwalker.expand.deduction import Mismatch
@@ -197,6 +197,11 @@ class Fitter:
     def _names(self, candidate: Candidate, home: Home) -> list[str]:
         return [p.name for p in (*home.parameters(candidate.function),) if p.name] + list(home.bound)
 
+    def _takes_more(self, candidate: Candidate, count: int) -> bool:
+        """Whether a function takes a number of arguments, and any further ones."""
+        parameters = candidate.function.parameters
+        return self._arity.takes(candidate.function, count) and any(is_pack(parameter) for parameter in parameters)
+
     def _fit(
         self,
         candidate: Candidate,
@@ -213,7 +218,9 @@ class Fitter:
             actuals, whole = self.binder.actuals(environment, passed)
             if whole and not self._arity.takes(candidate.function, len(actuals)):
                 return None
-            unknown = None if whole else f"how many arguments {candidate.function.name} is called with is not known"
+            given_alone = sum(not environment.body.text(span).endswith("...") for span in passed)
+            if not whole and not self._takes_more(candidate, given_alone):
+                unknown = f"how many arguments {candidate.function.name} is called with is not known"
         try:
             bound, why = self.binder.bind(candidate, parameters, environment, given, passed, home, named)
             sure, why = sure and unknown is None, why or unknown

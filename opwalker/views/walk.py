@@ -305,7 +305,8 @@ class WalkView:
                     block=site.block,
                     shared=site.shared,
                     stream=site.stream,
-                    template_arguments=site.template_arguments or first.template_arguments,
+                    # Of several kernels that a variable holds, each has arguments of its own.
+                    template_arguments=(site.spelt and site.template_arguments) or first.template_arguments,
                     instances=instances,
                     complete=all(r.incomplete is None and r.certain for r in references),
                     why_incomplete=next((r.incomplete for r in references if r.incomplete), None),
