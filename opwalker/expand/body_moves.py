@@ -17,10 +17,12 @@ from opwalker.expand.callees import (
     functor_name,
     handed_name,
     handed_over,
+    is_bit_copy,
     is_device_code,
     is_made,
     is_read_here,
     made_class,
+    runs_on_device,
     simple_of,
     unread_places,
 )
@@ -92,12 +94,15 @@ class MoveReader:
         for fact in body.facts.launches:
             self._launch(frame, self._launches.chevron(frame, body, fact))
         for call in body.facts.calls:
-            self._call(frame, body, call)
+            if not runs_on_device(body, call.start):
+                self._call(frame, body, call)
         for fit, doubt, offset in self._instances.mentioned(body, frame):
-            self._mention(frame, body, fit, doubt, offset)
+            if not runs_on_device(body, offset):
+                self._mention(frame, body, fit, doubt, offset)
         self._named_kernels(frame, body)
         for call in constructions(body, self._index.type_names):
-            self._construct(frame, body, call, call.name)
+            if not runs_on_device(body, call.start):
+                self._construct(frame, body, call, call.name)
         for path, line, reason in self._bodies.unread_includes(body):
             self._moves.append(Gap("include", Span(path, line, line), reason))
         if body.cut is not None:
@@ -211,7 +216,8 @@ class MoveReader:
         kind = terminal_kind(self._types.expanded_name(name, context))
         held = self._held.member(frame, body, call, "this") if kind is None and "::" not in name else None
         if kind is not None:
-            self._terminal(frame, body, call, kind, name)
+            if not is_bit_copy(body, call):
+                self._terminal(frame, body, call, kind, name)
         elif held is not None:
             self._through(frame, body, call, held)
         elif resolution.declared and not name.startswith("std::"):

@@ -28,6 +28,9 @@ _FUNCTOR = Regex(r"(?:::)?([\w:]+?)(?:<.*>)?\s*(?:\{.*\}|\(.*\))\Z", re.DOTALL)
 #: What a local's type has besides its class: qualifiers before it, an extent behind it.
 _DECORATION = Regex(r"^(?:(?:const|static|constexpr|thread_local)\s+)+|\s*\[[^\]]*\]\Z")
 _NUMBER = Regex(r"-?\d+[uUlL]*|true|false")
+#: The address of a variable or of a part of it, and a size that is known where it is written.
+_ADDRESS = Regex(r"&\s*([A-Za-z_]\w*)(?:\s*\.\s*\w+)*")
+_FIXED_SIZE = Regex(r"sizeof\s*(?:\([^()*]*\)|\w+)|\d+[uUlL]*")
 
 
 def constructions(body: Body, classes: frozenset[str]) -> Iterable[CallFact]:
@@ -132,6 +135,26 @@ def is_device_code(candidate: Candidate) -> bool:
     """Whether a definition is compiled for the device alone."""
     flags = candidate.function.flags
     return "global" in flags or ("device" in flags and "host" not in flags)
+
+
+def runs_on_device(body: Body, offset: int) -> bool:
+    """Whether the code at an offset of a host function is that of a lambda for the device alone."""
+    full = body.expanded.full
+    heads = (full[held.start : held.body[0]] for held in body.enclosing_lambdas(offset))
+    return any("__device__" in head and "__host__" not in head for head in heads)
+
+
+def is_bit_copy(body: Body, call: CallFact) -> bool:
+    """Whether a ``memcpy`` gives one variable the bits of another: ``memcpy(&bits, &x, sizeof(bits))``, at least one of
+    them the function's own. It moves no memory of an op: it is how C++ reads a value as another type."""
+    if call.simple != "memcpy" or len(call.arguments) != 3:
+        return False
+    target, source, size = (body.text(span) for span in call.arguments)
+    ends = [_ADDRESS.fullmatch(text) for text in (target, source)]
+    if not all(ends) or not _FIXED_SIZE.fullmatch(size):
+        return False
+    own = {p.name for p in body.function.parameters} if body.function is not None else set()
+    return any(end[1] in body.locals or end[1] in own for end in ends if end)
 
 
 def simple_of(name: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from opwalker.expand.choices import lambda_calls
+from opwalker.expand.device_names import device_function
 from opwalker.expand.device_types import DeviceTypes
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.template_heads import template_parameters
@@ -75,7 +76,7 @@ class DeviceCalls:
         """The only definition that a call can mean."""
         body = reader.body
         context = Context(body.path, body.root, body.context.scope, body.context.usings, body.context.aliases)
-        found = self._unit.resolver.function(name, context, count, kernel=False)
+        found = device_function(self._index, self._unit.resolver, name, context, count)
         return found.candidates[0] if len(found.candidates) == 1 and not found.loose else None
 
     def reader(

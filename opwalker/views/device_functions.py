@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.device_names import device_function
 from opwalker.expand.frames import unit_of
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.types import TypeReader
@@ -184,7 +185,9 @@ class DeviceReader:
         if call.receiver is None:
             if call.simple in body.locals:
                 return ()
-            found = self._unit.resolver.function(call.name, context, len(call.arguments), kernel=False)
+            found = device_function(
+                self._workbench.index, self._unit.resolver, call.name, context, len(call.arguments)
+            )
         else:
             kind = type_text(body, body.text(call.receiver), call.start)
             owner = self._types.class_name(kind, context) if kind else None

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.constraints import written_in_head
+from opwalker.expand.device_names import device_function
 from opwalker.expand.resolve import Context
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.workbench import Unit, Workbench
@@ -80,7 +81,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         atomics=tuple(_atomics(body)),
         inline_asm=tuple(_asm(body)),
         vector_accesses=tuple(_vectors(body)),
-        device_functions=_device_functions(unit, body, root),
+        device_functions=_device_functions(workbench, unit, body, root),
         condition=shown_condition(workbench.index.declared(path).conditions[function.condition]),
         layouts=layouts,
         work=work,
@@ -172,12 +173,13 @@ def _vectors(body: Body) -> list[TextFact]:
     return list(out.values())
 
 
-def _device_functions(unit: Unit, body: Body, root: str) -> tuple[str, ...]:
+def _device_functions(workbench: Workbench, unit: Unit, body: Body, root: str) -> tuple[str, ...]:
     """Functions of the tree that the body calls, by qualified name, in the order of their first call."""
     out: dict[str, None] = {}
     context = Context(body.path, root, body.context.scope, body.context.usings, body.context.aliases)
     for call in body.facts.calls:
         if call.receiver is None and call.simple not in body.locals:
-            for candidate in unit.resolver.function(call.name, context, len(call.arguments), kernel=False).candidates:
+            count = len(call.arguments)
+            for candidate in device_function(workbench.index, unit.resolver, call.name, context, count).candidates:
                 out[candidate.function.qualified_name] = None
     return tuple(out)

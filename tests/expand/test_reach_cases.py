@@ -259,3 +259,33 @@ def test_types_of_libraries_outside_the_source(head, argument, wanted):
     )
     made = [k for site in follow(tree({"a.cu": text}), "a.cu", "h").launches for k in site.kernels]
     assert [(k.instances, k.incomplete is None) for k in made] == [((wanted,) if wanted else (), wanted is not None)]
+
+
+@pytest.mark.parametrize(
+    ("marks", "ends"),
+    [("__device__", []), ("__host__ __device__", ["memcpy"]), ("", ["memcpy"])],
+)
+def test_what_a_lambda_of_the_device_calls_is_no_step_of_the_host(marks, ends):
+    text = (
+        "float part(float* to, const float* from, int n) { memcpy(to, from, n); return *to; }\n"
+        f"void h(float* a, int n) {{ auto by = [=] {marks}(float x) {{ return part(a, &x, n); }}; go(by); }}\n"
+    )
+    assert [end.name for end in follow(tree({"a.cu": text}), "a.cu", "h").terminals] == ends
+
+
+@pytest.mark.parametrize(
+    ("body", "ends"),
+    [
+        ("Raw raw(x); std::memcpy(&storage, &raw.x, sizeof(storage));", []),
+        ("unsigned bits; memcpy(&bits, &x, 4);", []),
+        ("float y; memcpy(&y, &x, sizeof x);", []),
+        ("std::memcpy(&storage, table, sizeof(storage));", ["std::memcpy"]),
+        ("memcpy(&x, &table[3], sizeof(x));", ["memcpy"]),
+        ("memcpy(&storage, &x, count);", ["memcpy"]),
+        ("float y; cudaMemcpy(&y, &x, sizeof(y), kind);", ["cudaMemcpy"]),
+    ],
+)
+def test_the_bits_of_one_variable_given_to_another_are_no_end(body, ends):
+    text = f"struct half_t {{ unsigned short storage; explicit half_t(float x) {{ {body} }} }};\n"
+    text += "void h(float a) { half_t made(a); }\n"
+    assert [end.name for end in follow(tree({"a.cu": text}), "a.cu", "h").terminals] == ends

@@ -17,6 +17,7 @@ from opwalker.views.following import HostSide
 from opwalker.views.kernel_values import Documented, Passed
 from opwalker.views.walk import WalkView
 from opwalker.views.walk_kernels import KernelSide, Launched, pack, unpack
+from tests.views.miniatures import implementation
 
 KITS = Path(__file__).resolve().parents[2] / "fixtures" / "libraries"
 
@@ -86,3 +87,23 @@ def test_lines_of_what_is_passed() -> None:
 @pytest.mark.parametrize("kind", [HostSide, KernelSide])
 def test_they_can_be_kept(kind: type) -> None:
     assert msgspec.inspect.type_info(kind).cls is kind
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("", ()),
+        ('#include "b.cu"\n', ("isnan",)),
+        ("__device__ bool isnan(float v);\n", ("isnan",)),  # relocatable device code: the linker joins them
+    ],
+)
+def test_a_device_function_of_another_unit_is_meant_only_where_it_is_declared(before, found):
+    files = {
+        "a.cu": f"{before}__global__ void k(float* a) {{ if (isnan(a[0])) a[0] = 0; }}\n"
+        "void f(float* a) { k<<<1, 1>>>(a); }\n"
+        'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n',
+        "b.cu": "__device__ bool isnan(float v) { __syncthreads(); return v != v; }\n",
+    }
+    (kernel,) = implementation(files, "ns::f").kernels
+    assert kernel.device_functions == found
+    assert tuple(call.name for call in kernel.calls) == found
