@@ -143,6 +143,11 @@ class Body:
         path, position, _ = self.expanded.origin(offset)
         return self.conditions_of(path, position)
 
+    def conditions_around(self, offset: int) -> tuple[str, ...]:
+        """The same with those of the macro's use where a macro brings the text, outermost first."""
+        used = self.conditions_of(self.path, self.expanded.use_position(offset))
+        return tuple(dict.fromkeys((*used, *self.condition_at(offset))))
+
     def conditions_of(self, path: str, position: int, elsewhere: bool = False) -> tuple[str, ...]:
         """The preprocessor conditions of a place in a file that the function does not stand under; those of other files
         only where ``elsewhere`` asks for them."""

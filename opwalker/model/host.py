@@ -104,7 +104,7 @@ class CheckFact(Struct, frozen=True):
 
 class GuardFact(Struct, frozen=True):
     """A device guard and the device it is made from; ``device`` says whose in words, as far as that can be followed,
-    and ``end_line`` where its scope ends. ``under`` and ``past`` are as for a check."""
+    and ``end_line`` where its scope ends. ``under``, ``past`` and ``compiled`` are as for a check."""
 
     type: str
     of: str | None
@@ -113,24 +113,28 @@ class GuardFact(Struct, frozen=True):
     end_line: int | None = None
     under: tuple[str, ...] = ()
     past: tuple[str, ...] = ()
+    compiled: str | None = None
 
 
 class StreamFact(Struct, frozen=True):
-    """The stream that the work is put on, as written and in ``words``. ``under`` and ``past`` are as for a check."""
+    """The stream that the work is put on, as written and in ``words``. ``under``, ``past`` and ``compiled`` are as for a
+    check."""
 
     value: str
     line: int
     words: str | None = None
     under: tuple[str, ...] = ()
     past: tuple[str, ...] = ()
+    compiled: str | None = None
 
 
 class ContiguousFact(Struct, frozen=True):
-    """A tensor that is made contiguous, and where."""
+    """A tensor that is made contiguous, and where. ``compiled`` is as for a check."""
 
     tensor: str
     line: int
     under: tuple[str, ...] = ()
+    compiled: str | None = None
 
 
 class DimensionFact(Struct, frozen=True):
@@ -147,12 +151,13 @@ class DimensionFact(Struct, frozen=True):
 
 class ReturnFact(Struct, frozen=True):
     """A ``return`` that leaves the steps behind it undone: its condition in code and in ``words`` (all of them hold
-    there, outermost first), what is returned, None for nothing, and the line."""
+    there, outermost first), what is returned, None for nothing, and the line. ``compiled`` is as for a check."""
 
     condition: str
     words: tuple[str, ...]
     value: str | None
     line: int
+    compiled: str | None = None
 
 
 class Host(Struct, frozen=True):

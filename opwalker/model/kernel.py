@@ -36,7 +36,8 @@ class WorkFact(Struct, frozen=True):
     """What a block or a thread handles, in words. ``of`` is ``block``, ``thread`` or ``warp``; ``index`` the index that
     tells them apart as the kernel calls it (``token_idx``), ``value`` what it is (``blockIdx.x``), ``extent`` how many
     there are or how far they go (``num_tokens``), None where nothing shows it. ``through`` names the device function
-    that a loop stands in, if not the kernel itself."""
+    that a loop stands in, if not the kernel itself; ``compiled`` is the preprocessor condition that an early return
+    stands under and the kernel does not: ``says`` names it too."""
 
     of: str
     says: str
@@ -45,6 +46,7 @@ class WorkFact(Struct, frozen=True):
     value: str | None = None
     extent: str | None = None
     through: str | None = None
+    compiled: str | None = None
 
 
 class SharedFact(Struct, frozen=True):

@@ -67,7 +67,8 @@ class Resource(Struct, frozen=True):
 class Lifetime(Struct, frozen=True):
     """An object that releases something when its scope ends: from ``line`` to ``end_line``. ``kind`` is ``guard``,
     ``lock``, ``interpreter lock``, ``pointer``, ``range`` or ``object`` (a class of the source with a destructor);
-    ``of`` is what it is made from."""
+    ``of`` is what it is made from, ``compiled`` the preprocessor condition that it stands under and its function does
+    not."""
 
     kind: str
     type: str
@@ -77,6 +78,7 @@ class Lifetime(Struct, frozen=True):
     file: str
     line: int
     end_line: int
+    compiled: str | None = None
 
 
 class GlobalFact(Struct, frozen=True):

@@ -172,7 +172,7 @@ def _guards(body: Body, branches: Returns) -> list[GuardFact]:
             continue
         line = body.use_line(at)
         device = device_words(body, of, at)
-        found = GuardFact(kind, of, line, device, scope_end(body, local), *_place(branches, at))
+        found = GuardFact(kind, of, line, device, scope_end(body, local), *_place(body, branches, at))
         out[kind, line] = _joined(out.get((kind, line)), found)
     return list(out.values())
 
@@ -187,7 +187,7 @@ def _streams(body: Body, branches: Returns) -> list[StreamFact]:
     for call in calls:
         value = body.written((call.start, call.end))
         line, words = body.use_line(call.start), stream_words(body, value, call.start)
-        found = StreamFact(value, line, words, *_place(branches, call.start))
+        found = StreamFact(value, line, words, *_place(body, branches, call.start))
         out[value, line] = _joined(out.get((value, line)), found)
     for local in body.facts.locals:
         # Whatever gives it: what a local of a stream's type is made of is the stream.
@@ -196,7 +196,7 @@ def _streams(body: Body, branches: Returns) -> list[StreamFact]:
         value, line = _value(body, local), body.use_line(local.start)
         told = any(local.value[0] <= call.start < local.value[1] for call in calls)
         if value not in ("0", "nullptr") and not told:
-            found = StreamFact(value, line, None, *_place(branches, local.start))
+            found = StreamFact(value, line, None, *_place(body, branches, local.start))
             out[value, line] = _joined(out.get((value, line)), found)
     return list(out.values())
 
@@ -211,8 +211,9 @@ def _contiguous(body: Body, branches: Returns) -> list[ContiguousFact]:
         else:
             continue
         line = body.use_line(call.start)
-        under, past = _place(branches, call.start)
-        out[tensor, line] = _joined(out.get((tensor, line)), ContiguousFact(tensor, line, (*past, *under)))
+        under, past, compiled = _place(body, branches, call.start)
+        found = ContiguousFact(tensor, line, (*past, *under), compiled)
+        out[tensor, line] = _joined(out.get((tensor, line)), found)
     return list(out.values())
 
 
@@ -221,14 +222,17 @@ def _joined(held: _Placed | None, found: _Placed) -> _Placed:
     if held is None:
         return found
     kinds = [kind for kind in ("under", "past") if hasattr(held, kind)]
-    return replace(held, **{k: tuple(one for one in getattr(held, k) if one in getattr(found, k)) for k in kinds})
+    common = {k: tuple(one for one in getattr(held, k) if one in getattr(found, k)) for k in kinds}
+    return replace(held, compiled=held.compiled if held.compiled == found.compiled else None, **common)
 
 
-def _place(branches: Returns, offset: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What holds where something stands: around it, and because nothing before it has returned."""
+def _place(body: Body, branches: Returns, offset: int) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
+    """What holds where something stands: around it, because nothing before it has returned, and what it is compiled
+    under."""
     block = branches.innermost(offset)
     around = branches.around(block)
-    return words_of(around), past_words(branches.past(block, offset), around)
+    compiled = shown_condition(body.conditions_around(offset))
+    return words_of(around), past_words(branches.past(block, offset), around), compiled
 
 
 __all__ = ["CallFact", "body_facts", "read_host"]

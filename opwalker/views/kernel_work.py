@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opwalker.expand.bodies import Body
 from opwalker.expand.value_bounds import relations_at
 from opwalker.expand.values import Number, World, shown
+from opwalker.model.access import Leave
 from opwalker.model.body import LocalFact
 from opwalker.model.kernel import WorkFact
 from opwalker.model.layout import LayoutFact
@@ -18,6 +20,7 @@ from opwalker.notation.polynomial import Atom, Poly, symbol
 from opwalker.views.kernel_conditions import Conditions, joined
 from opwalker.views.kernel_loops import AXES, WARP, LoopReader, bare, indexes_of
 from opwalker.views.kernel_values import KernelValues
+from opwalker.views.ops import shown_condition
 
 _MOST = 24
 #: How it begins that a launch has fewer threads than the kernel has units.
@@ -173,6 +176,8 @@ class WorkReader:
             return None
         for leave in body.accesses.leaves:
             if leave.start > local.start and leave.kind in ("return", "continue"):
+                if _compiled(body, leave):
+                    continue  # a build without it turns no thread away
                 for small, big in relations_at(self._reader, leave.start):
                     if small == own.poly and not self._world.moves(big):
                         return big
@@ -208,11 +213,19 @@ class WorkReader:
             local = next((f for f in body.facts.locals if f.name in names and f.value and f.end <= leave.start), None)
             made = f", with {local.name} = {body.written(local.value)}" if local and local.value else ""
             line = body.use_line(leave.condition[0])
-            yield WorkFact("thread", f"nothing more is done where {condition}{made}", line, None, condition)
+            compiled = _compiled(body, leave)
+            says = f"nothing more is done where {condition}{made}" + (f", compiled under #if {compiled}" if compiled else "")
+            yield WorkFact("thread", says, line, None, condition, compiled=compiled)
 
     def _extent(self, name: str) -> str | None:
         found = self._values.passed.counts.get(name)
         return bare(shown(found)) if found is not None else None
+
+
+def _compiled(body: Body, leave: Leave) -> str | None:
+    """The preprocessor condition that the ``return`` or ``continue`` of a branch stands under."""
+    at = body.expanded.text.rfind(leave.kind, leave.condition[1], leave.start)
+    return shown_condition(body.conditions_around(max(at, leave.condition[1])))
 
 
 def _is_global(value: Poly) -> bool:

@@ -13,6 +13,7 @@ from opwalker.facts.cpp_brackets import match_bracket
 from opwalker.model.body import LocalFact
 from opwalker.model.walk import Lifetime
 from opwalker.notation.regex import Regex
+from opwalker.views.ops import shown_condition
 
 #: Kinds by the type's own name, in the order in which they are tried.
 _KINDS = (
@@ -35,7 +36,8 @@ def lifetimes_of(body: Body, name: str, destructed: Callable[[str], bool]) -> tu
         value = body.written(local.value).strip() if local.value is not None else ""
         of = value[1:-1].strip() if value[:1] in ("(", "{") else value
         line = body.use_line(local.start)
-        fact = Lifetime(kind, shown, local.name, of or None, name, body.path, line, scope_end(body, local))
+        compiled = shown_condition(body.conditions_around(local.start))
+        fact = Lifetime(kind, shown, local.name, of or None, name, body.path, line, scope_end(body, local), compiled)
         out.setdefault((local.name, line), fact)
     return tuple(out.values())
 

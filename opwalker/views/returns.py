@@ -17,6 +17,7 @@ from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, name, negated, print_expression
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, Guard, needed
+from opwalker.views.ops import shown_condition
 
 _TRUE = name("true")
 #: What tests whether a call before it has worked.
@@ -59,7 +60,8 @@ class Returns(Branches):
                 if not any(self.together(number, self.innermost(at)) for at in behind):
                     continue
                 value = body.written(exit_.value).strip() if exit_.value is not None else None
-                fact = ReturnFact(_printed(guards), words_of(guards), value, body.use_line(exit_.start))
+                compiled = shown_condition(body.conditions_around(exit_.start))
+                fact = ReturnFact(_printed(guards), words_of(guards), value, body.use_line(exit_.start), compiled)
                 found.setdefault((exit_.start, fact), fact)
         return tuple(fact for _, fact in sorted(found.items(), key=lambda item: item[0][0]))
 

@@ -44,3 +44,20 @@ def test_whose_device(code: str, device: str | None) -> None:
 )
 def test_which_stream(code: str, words: str) -> None:
     assert [stream.words for stream in host(code).streams] == [words]
+
+
+def test_what_stands_in_a_branch_of_the_preprocessor_is_told_with_it() -> None:
+    found = host(
+        "#if TORCH_VERSION_MAJOR > 2\n"
+        "c10::DeviceGuard guard(x.device());\nauto s = at::cuda::getCurrentCUDAStream();\n"
+        "auto z = x.contiguous();\nif (x.numel() == 0) { return; }\n"
+        "#else\nat::cuda::CUDAGuard guard(x.device());\n#endif\nuse(s, z);\nat::cuda::CUDAGuard always(y.device());"
+    )
+    newer = "TORCH_VERSION_MAJOR > 2"
+    assert [(one.line, one.compiled) for one in found.guards] == [(3, newer), (8, f"!({newer})"), (11, None)]
+    assert [one.compiled for one in (*found.streams, *found.contiguous_calls, *found.returns)] == [newer] * 3
+
+
+def test_a_guard_that_a_macro_brings_is_told_with_the_branch_of_its_use() -> None:
+    code = "#define ON(t) c10::DeviceGuard guard(t.device());\n#ifdef MANY\nON(x)\n#endif\n"
+    assert [one.compiled for one in host(code).guards] == ["MANY"]

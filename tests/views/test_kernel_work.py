@@ -77,6 +77,14 @@ SAID = [
     # What a kernel turns threads away by at its start is told of the threads.
     ("if (n > 4) return; for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 0;",
      ["nothing more is done where n > 4", "the threads of a block stride over n (i)"]),
+    # A return that only some builds compile is told with what it is compiled under.
+    ("if (n > 4) {\n#if __CUDA_ARCH__ == 750\nreturn;\n#endif\n}\nout[0] = 0;",
+     ["nothing more is done where n > 4, compiled under #if __CUDA_ARCH__ == 750"]),
+    ("#ifdef SHORT\nif (n > 4) return;\n#endif\nout[0] = 0;",
+     ["nothing more is done where n > 4, compiled under #if SHORT"]),
+    ("int at = blockIdx.x * blockDim.x + threadIdx.x;\n#ifdef SHORT\nif (at >= n) return;\n#endif\nout[at] = 0;",
+     ["one thread for each at, counted over all blocks",
+      "nothing more is done where at >= n, with at = blockIdx.x * blockDim.x + threadIdx.x, compiled under #if SHORT"]),
     ("int rest = n - block_size; for (int i = rest + threadIdx.x; i < n; i += blockDim.x) out[i] = 0;",
      ["the threads of a block stride from rest + threadIdx.x to n (i)"]),
     ("for (int i = threadIdx.x; i < n && i < block_size; i += blockDim.x) out[i] = 0;",

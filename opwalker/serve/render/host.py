@@ -115,13 +115,17 @@ def held_rows(facts: Iterable[HeldFact]) -> list[Row]:
 
 def _return(fact: ReturnFact) -> Row:
     value: Spans = ((f"{fact.value} ", ""),) if fact.value else ()
-    return Row((line_mark(fact.line), (*value, (f"where {both(fact.words)}", "quiet" if value else ""))))
+    return Row((line_mark(fact.line), (*value, (f"where {both(fact.words)}", "quiet" if value else ""), *_compiled(fact))))
 
 
 def _where(fact: CheckFact | GuardFact | StreamFact | ContiguousFact) -> Spans:
-    """What holds where a fact stands: as nothing has returned before it, and around it."""
+    """What holds where a fact stands: as nothing has returned before it, and around it; what it is compiled under."""
     held = (*getattr(fact, "past", ()), *fact.under)
-    return ((f"  where {both(held)}", "quiet"),) if held else ()
+    return (*(((f"  where {both(held)}", "quiet"),) if held else ()), *_compiled(fact))
+
+
+def _compiled(fact: CheckFact | GuardFact | StreamFact | ContiguousFact | ReturnFact) -> Spans:
+    return ((f"  #if {fact.compiled}", "quiet"),) if fact.compiled else ()
 
 
 def _size(fact: SizeFact) -> Row:
@@ -143,7 +147,6 @@ def _check(fact: CheckFact) -> Row:
         said = [(fact.kind, "step"), ("(", ""), (fact.condition, ""), (")", "")]
         source = f"in {fact.via}" if fact.via else ""
     said += _where(fact)
-    said += [(f"  #if {fact.compiled}", "quiet")] if fact.compiled else []
     message: Spans = ((fact.message, "quiet"),) if fact.message else ()
     cells = [line_mark(fact.line), tuple(said)]
     cells += [cell for cell in ((((source, "step"),) if source else ()), message) if cell]

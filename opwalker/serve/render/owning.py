@@ -90,7 +90,7 @@ def _lifetime(one: Lifetime) -> Row:
         (
             (place(one.file, one.line, one.end_line),),
             ((one.name, "name"), ("  ", ""), (one.type, "type")),
-            of,
+            (*of, *(((f"  #if {one.compiled}", "quiet"),) if one.compiled else ())),
         )
     )
 

@@ -98,13 +98,14 @@ def _returns(host: Host, fact: ReturnFact) -> Statement:
     value = (code(fact.value), " ") if fact.value else ()
     where = condition(both(fact.words), _names(host))
     at = [line(host.file, fact.line)]
-    return statement("Returns ", *value, "early where ", where, ": nothing that stands behind it is done then.", at=at)
+    where = (where, *_compiled(fact))
+    return statement("Returns ", *value, "early where ", *where, ": nothing that stands behind it is done then.", at=at)
 
 
 def _gives(host: Host, fact: ReturnFact) -> Statement:
     """What a function that a dispatch tests makes of its argument."""
     where = condition(both(fact.words), _names(host))
-    return statement("Gives ", code(fact.value or ""), " where ", where, ".", at=[line(host.file, fact.line)])
+    return statement("Gives ", code(fact.value or ""), " where ", where, *_compiled(fact), ".", at=[line(host.file, fact.line)])
 
 
 def _check(host: Host, check: CheckFact, below: Sequence[Statement] = ()) -> Statement:
@@ -112,7 +113,7 @@ def _check(host: Host, check: CheckFact, below: Sequence[Statement] = ()) -> Sta
     at = [line(host.file, check.line)]
     names = [*_names(host), *_read(check)]
     where = (", where ", condition(both(check.under), names)) if check.under else ()
-    where = (*where, ", under ", code(f"#if {check.compiled}")) if check.compiled else where
+    where = (*where, *_compiled(check))
     said = (", else ", message(check.message)) if check.message else ()
     if check.words:
         return statement("Requires that ", condition(check.words, names), *where, *said, ".", at=at, below=below)
@@ -145,4 +146,9 @@ def _stream(host: Host, fact: StreamFact) -> Statement:
 
 
 def _where(host: Host, fact: GuardFact | StreamFact) -> tuple[str | Text, ...]:
-    return (", where ", condition(both(fact.under), _names(host))) if fact.under else ()
+    where = (", where ", condition(both(fact.under), _names(host))) if fact.under else ()
+    return (*where, *_compiled(fact))
+
+
+def _compiled(fact: CheckFact | GuardFact | StreamFact | ReturnFact) -> tuple[str | Text, ...]:
+    return (", under ", code(f"#if {fact.compiled}")) if fact.compiled else ()

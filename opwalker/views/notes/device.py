@@ -162,6 +162,11 @@ def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
         yield statement("Calls ", codes(kernel.device_functions), ".")
 
 
+def _alone(fact: WorkFact) -> str:
+    """What a fact says without the preprocessor condition that it stands under."""
+    return fact.says.removesuffix(f", compiled under #if {fact.compiled}")
+
+
 def _work(kernel: Kernel, fact: WorkFact) -> Statement:
     """What a block or thread handles; ``x is EXPRESSION, if CONDITION`` has both sides as code."""
     at = [line(kernel.file, fact.line)]
@@ -169,10 +174,11 @@ def _work(kernel: Kernel, fact: WorkFact) -> Statement:
     if made and made[1] == fact.index and not re.search(r"\Athe |, while ", made[2]):
         under = (", where ", code(made[3])) if made[3] else ()
         return statement(code(made[1]), " is ", code(made[2]), *under, ".", at=at)
-    held = re.fullmatch(r"(nothing more is done where .*?), with (\w+) = (.*)", fact.says)
-    if held and fact.value:
-        with_value = (", with ", code(held[2]), " = ", code(held[3]))
-        return statement(sentence("nothing more is done where ", code(fact.value), *with_value), at=at)
+    under = (", compiled under ", code(f"#if {fact.compiled}")) if fact.compiled else ()
+    held = re.fullmatch(r"(nothing more is done where .*?)(?:, with (\w+) = (.*?))?", _alone(fact))
+    if held and fact.value and (held[2] or under):
+        with_value = (", with ", code(held[2]), " = ", code(held[3])) if held[2] else ()
+        return statement(sentence("nothing more is done where ", code(fact.value), *with_value, *under), at=at)
     unit = re.fullmatch(r"(\w+)( is the (?:lane|warp) of .*)", fact.says)
     if unit:
         return statement(code(unit[1]), marked(unit[2], [fact.extent]), ".", at=at)

@@ -161,7 +161,8 @@ def _lifetime(one: Lifetime) -> Statement:
     named = (" ", code(one.name)) if one.name else ()
     what = () if one.kind == "guard" else (" (", code(one.type), *of, ")")
     at = [Span(one.file, one.line, one.end_line)]
-    ends = (" lives to the end of its scope in ", code(one.function), ".")
+    under = (", under ", code(f"#if {one.compiled}")) if one.compiled else ()
+    ends = (" lives to the end of its scope in ", code(one.function), *under, ".")
     return statement(f"The {one.kind}", *named, *what, *ends, at=at)
 
 
