@@ -117,8 +117,8 @@ class GuardFact(Struct, frozen=True):
 
 
 class StreamFact(Struct, frozen=True):
-    """The stream that the work is put on, as written and in ``words``. ``under``, ``past`` and ``compiled`` are as for a
-    check."""
+    """The stream that the work is put on, as written and in ``words``. ``under``, ``past`` and ``compiled`` are as for
+    a check."""
 
     value: str
     line: int

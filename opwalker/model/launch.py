@@ -171,3 +171,9 @@ class Launch(Struct, frozen=True):
     conditions: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
     compiled: str | None = None
+
+    @property
+    def never_runs(self) -> bool:
+        """Whether all instances are known, and none of them ever runs."""
+        never = {one.instance for one in self.unreachable}
+        return bool(self.instances) and self.complete and never.issuperset(self.instances)

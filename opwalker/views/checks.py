@@ -17,7 +17,7 @@ from opwalker.expand.macros import KNOWN
 from opwalker.model.body import CallFact, ExitFact, Span2
 from opwalker.model.walk import CheckFact
 from opwalker.notation.check_words import in_words, said
-from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, terms
+from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 from opwalker.notation.outermost import outermost
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Guard, any_of, needed
@@ -98,6 +98,7 @@ def _demanded(body: Body, branches: Returns, block: int, offset: int) -> Iterato
     leads, outer = branches.failed(block, offset)
     if leads and all(one.kind != "raw" for one in leads):
         past = branches.past(outer, offset, outer != block)
+        past = _others(past, any_of(leads))
         for part in terms(any_of(leads), "&&"):
             yield Demand(part, offset, body.use_line(offset), tuple(needed([*past, *branches.around(outer)])))
 
@@ -227,16 +228,24 @@ def _raising(
         words = said(demanded)
     code = condition if condition is not None else print_expression(demanded) if demanded is not None else "false"
     # Where returns of the same block lead around it, its words say so.
-    place = _place(branches, outer, offset, _via(body, offset, kind), outer != block or not leads)
+    place = _place(branches, outer, offset, _via(body, offset, kind), outer != block or not leads, demanded)
     return CheckFact(kind, code, message, body.use_line(offset), words, *place)
 
 
 def _place(
-    branches: Returns, block: int, offset: int, via: str | None, own: bool = True
+    branches: Returns, block: int, offset: int, via: str | None, own: bool = True, demanded: Expr | None = None
 ) -> tuple[tuple[str, ...], str | None, tuple[str, ...]]:
-    """What holds around a check, the macro that brings it, and what holds as nothing has returned before it."""
+    """What holds around a check, the macro that brings it, and what holds as nothing has returned before it; of that
+    not what says that the check is not met."""
     around = branches.around(block)
-    return words_of(around), via, past_words(branches.past(block, offset, own), around)
+    return words_of(around), via, past_words(_others(branches.past(block, offset, own), demanded), around)
+
+
+def _others(past: Sequence[Guard], demanded: Expr | None) -> list[Guard]:
+    """What holds behind returns but for what is the opposite of a demand: ``if (ok) { return; } else { throw … }``
+    comes to the ``throw`` where ``ok`` is false, and demands ``ok`` of every call."""
+    failed = {print_expression(one) for one in terms(negated(demanded), "&&")} if demanded is not None else set()
+    return [one for one in past if any(print_expression(t) not in failed for t in terms(one.condition, "&&"))]
 
 
 def _via(body: Body, offset: int, kind: str) -> str | None:

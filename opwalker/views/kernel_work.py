@@ -214,7 +214,8 @@ class WorkReader:
             made = f", with {local.name} = {body.written(local.value)}" if local and local.value else ""
             line = body.use_line(leave.condition[0])
             compiled = _compiled(body, leave)
-            says = f"nothing more is done where {condition}{made}" + (f", compiled under #if {compiled}" if compiled else "")
+            under = f", compiled under #if {compiled}" if compiled else ""
+            says = f"nothing more is done where {condition}{made}{under}"
             yield WorkFact("thread", says, line, None, condition, compiled=compiled)
 
     def _extent(self, name: str) -> str | None:

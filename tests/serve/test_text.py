@@ -18,6 +18,7 @@ from opwalker.serve.render.shapes import shape_groups
 from opwalker.serve.render.text import write_text
 from opwalker.serve.render.words import Reading
 from tests.serve import samples
+from tests.views.miniatures import walk_of
 
 RESULTS = {
     "walk": samples.WALK,
@@ -182,3 +183,22 @@ def test_the_place_of_a_derived_shape_names_its_file_where_that_is_another(file:
     fact = DerivedFact(None, "2 dimensions", "rank", "run.cu", 9)
     (group,) = shape_groups([ParameterFact("n", "Tensor", derived_shape=("?", "?"), derived_from=(fact,))], file)
     assert ((shown, "place"),) in group.rows[0].cells
+
+
+def test_a_further_launch_that_never_runs_is_told_with_why_and_not_with_conditions_that_contradict_each_other() -> None:
+    head = """#include <torch/library.h>
+template <int N> __global__ void one(float* out) { out[0] = N; }
+void run(torch::Tensor& x, int64_t n) {
+  if (n == 4) {
+    one<4><<<1, 32>>>(x.data_ptr<float>());
+    if (n == 2) {
+      one<2><<<1, 32>>>(x.data_ptr<float>());
+    }
+  }
+}
+"""
+    walk = walk_of(head + 'TORCH_LIBRARY(ns, m) { m.impl("run", torch::kCUDA, &run); }\n', "ns::run")
+    page = text(walk)
+    assert re.search(r"also .*<2>.*never run: n == 2 \(:6\) contradicts n == 4 \(:4\)", page)
+    assert not re.search(r"where .*n is 4 and n is 2", page)
+    assert re.search(r"where +n is 4  :4\n", page)

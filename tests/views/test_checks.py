@@ -115,3 +115,16 @@ def test_a_macro_of_the_projects_own_around_a_known_check_is_read() -> None:
 def test_where_a_body_can_raise() -> None:
     found = body("TORCH_CHECK(n);\nassert(n);\nif (n) throw Oops(n);")
     assert [what for _, what in raises(found)] == ["Oops", "TORCH_CHECK"]
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "past"),
+    [
+        ('if (n == 2) { return; } else { throw std::invalid_argument("n"); }', "n is 2", ()),
+        ('if (n == 2) { return; } else { TORCH_CHECK(false, "n"); }', "n is 2", ()),
+        ('if (n == 9) { return; }\nif (n == 2) { return; } else { throw Oops("n"); }', "n is 2", ("n is not 9",)),
+    ],
+)
+def test_a_demand_is_not_told_with_its_opposite(code: str, words: str, past: tuple[str, ...]) -> None:
+    (found,) = checks(code)
+    assert (found.words, found.past, found.under) == (words, past, ())

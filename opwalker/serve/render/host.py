@@ -115,11 +115,13 @@ def held_rows(facts: Iterable[HeldFact]) -> list[Row]:
 
 def _return(fact: ReturnFact) -> Row:
     value: Spans = ((f"{fact.value} ", ""),) if fact.value else ()
-    return Row((line_mark(fact.line), (*value, (f"where {both(fact.words)}", "quiet" if value else ""), *_compiled(fact))))
+    return Row(
+        (line_mark(fact.line), (*value, (f"where {both(fact.words)}", "quiet" if value else ""), *_compiled(fact)))
+    )
 
 
 def _where(fact: CheckFact | GuardFact | StreamFact | ContiguousFact) -> Spans:
-    """What holds where a fact stands: as nothing has returned before it, and around it; what it is compiled under."""
+    """What holds where a fact stands: as nothing has returned before it, around it, in the build."""
     held = (*getattr(fact, "past", ()), *fact.under)
     return (*(((f"  where {both(held)}", "quiet"),) if held else ()), *_compiled(fact))
 

@@ -41,6 +41,8 @@ def also_group(others: Sequence[Launch]) -> list[Group]:
         arguments: Spans = ((f"<{', '.join(launch.template_arguments)}>", "type"),) if launch.template_arguments else ()
         tested = launch.conditions or tuple(fact.condition for fact in launch.under)
         under: Spans = ((f"where {both(tested)}", "quiet"),) if tested else ()
+        if launch.never_runs:
+            under = (("never run: ", "warn"), ("; ".join(dict.fromkeys(one.reason for one in launch.unreachable)), ""))
         count = f"{len(launch.instances):,} instances" if len(launch.instances) != 1 else "1 instance"
         known = count if launch.complete else f"{count} known"
         rows.append(Row(((place(launch.file, launch.line),), arguments, used, under, ((known, "quiet"),))))
@@ -48,7 +50,9 @@ def also_group(others: Sequence[Launch]) -> list[Group]:
 
 
 def under_group(launch: Launch) -> list[Group]:
-    """The conditions that a launch stands under: in words, or as they are written."""
+    """The conditions that a launch stands under: in words, or as they are written; nothing where they are never met."""
+    if launch.never_runs:
+        return []
     lines = sorted({fact.line for fact in launch.under})
     marks: Spans = ((f"  {', '.join(f':{line}' for line in lines)}", "place"),) if lines else ()
     if launch.conditions:

@@ -96,16 +96,15 @@ def _read(check: CheckFact) -> list[str]:
 
 def _returns(host: Host, fact: ReturnFact) -> Statement:
     value = (code(fact.value), " ") if fact.value else ()
-    where = condition(both(fact.words), _names(host))
+    where = (condition(both(fact.words), _names(host)), *_compiled(fact))
     at = [line(host.file, fact.line)]
-    where = (where, *_compiled(fact))
     return statement("Returns ", *value, "early where ", *where, ": nothing that stands behind it is done then.", at=at)
 
 
 def _gives(host: Host, fact: ReturnFact) -> Statement:
     """What a function that a dispatch tests makes of its argument."""
-    where = condition(both(fact.words), _names(host))
-    return statement("Gives ", code(fact.value or ""), " where ", where, *_compiled(fact), ".", at=[line(host.file, fact.line)])
+    where = (condition(both(fact.words), _names(host)), *_compiled(fact))
+    return statement("Gives ", code(fact.value or ""), " where ", *where, ".", at=[line(host.file, fact.line)])
 
 
 def _check(host: Host, check: CheckFact, below: Sequence[Statement] = ()) -> Statement:

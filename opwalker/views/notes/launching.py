@@ -77,7 +77,7 @@ def _launch(group: LaunchGroup, names: Sequence[str]) -> Iterator[Block]:
     if first.condition:
         below.append(statement("Compiled under ", code(f"#if {first.condition}"), "."))
     alone = len(group.launches) == 1
-    if alone and _is_never(first):
+    if alone and first.never_runs:
         below.append(statement("It never runs: ", _never(first, names), "."))
     elif alone and _is_conditional(first):
         at = list(dict.fromkeys(line(first.file, one.line) for one in first.under)) if not first.macros else []
@@ -180,16 +180,10 @@ def _meant(launch: Launch) -> list[str]:
 
 def _when(launch: Launch, names: Sequence[str]) -> Cell:
     """Where a launch runs; that it never does where its conditions contradict each other."""
-    if _is_never(launch):
+    if launch.never_runs:
         return Cell((*say("**never**: "), *_never(launch, names)))
     loops = statement(*_looped(launch.loops)).text
     return Cell((*(_tested(launch, names) if _is_conditional(launch) else say("always")), *loops))
-
-
-def _is_never(launch: Launch) -> bool:
-    """Whether the host never starts any instance here."""
-    never = {one.instance for one in launch.unreachable}
-    return bool(launch.instances) and launch.complete and never.issuperset(launch.instances)
 
 
 def _never(launch: Launch, names: Sequence[str]) -> Text:
