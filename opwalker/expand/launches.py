@@ -42,7 +42,7 @@ class LaunchReader:
             (parts[0], parts[1], parts[2] or "0", parts[3] or "0"),
             fact.arguments,
             fact.block,
-            tuple((span,) for span in fact.configuration[:3]),
+            tuple((span,) for span in fact.configuration[:4]),
             body.expanded.full.find("<<<", fact.kernel[1]),
         )
 
@@ -60,17 +60,17 @@ class LaunchReader:
             grid, block = self._extent(body, rest[1], 0), self._extent(body, rest[2], 1)
             shared = body.written(rest[4]) if len(rest) > 4 else "0"
             stream = body.written(rest[5]) if len(rest) > 5 else "0"
-            extents = (rest[1:2], rest[2:3], rest[4:5])
+            extents = (rest[1:2], rest[2:3], rest[4:5], rest[5:6])
         elif form == "kernel-grid-block-shared-stream" and len(rest) >= 5:
             grid, block = self._extent(body, rest[1], 0), self._extent(body, rest[2], 1)
             shared, stream = body.written(rest[3]), body.written(rest[4])
             passed = rest[5:]
-            extents = (rest[1:2], rest[2:3], rest[3:4])
+            extents = (rest[1:2], rest[2:3], rest[3:4], rest[4:5])
         elif form == "driver" and len(rest) >= 9:
             grid = ", ".join(body.written(s) for s in rest[1:4])
             block = ", ".join(body.written(s) for s in rest[4:7])
             shared, stream = body.written(rest[7]), body.written(rest[8])
-            extents = (rest[1:4], rest[4:7], rest[7:8])
+            extents = (rest[1:4], rest[4:7], rest[7:8], rest[8:9])
         elif form in CONFIG_FIELDS:
             (grid, block, shared, stream), extents = self._config(body, rest[0], CONFIG_FIELDS[form])
             if call.simple in ("cudaLaunchKernelEx", "launch_kernel_on_cluster"):
@@ -103,7 +103,7 @@ class LaunchReader:
         self, body: Body, span: Span2, fields: Sequence[str]
     ) -> tuple[tuple[str | None, ...], tuple[tuple[Span2, ...], ...]]:
         """What a launch configuration object says, from its assignments or its initialiser: grid, block, shared memory
-        and stream, and where the first three stand. ``fields`` are its own, in order."""
+        and stream, and where each stands. ``fields`` are its own, in order."""
         name = body.text(span).lstrip("&* ")
         out: dict[str, str] = {}
         spans_of: dict[str, tuple[Span2, ...]] = {}
@@ -138,8 +138,10 @@ class LaunchReader:
         grid, block, shared, stream = (*fields[:2], *fields[-2:])
         if shared not in out:
             shared = "sharedMemBytes"
-        texts = (out.get(grid), out.get(block), out.get(shared, "0"), out.get(stream, out.get("hStream", "0")))
-        return texts, tuple(spans_of.get(field, ()) for field in (grid, block, shared))
+        if stream not in out:
+            stream = "hStream"
+        texts = (out.get(grid), out.get(block), out.get(shared, "0"), out.get(stream, "0"))
+        return texts, tuple(spans_of.get(field, ()) for field in (grid, block, shared, stream))
 
     def _site(
         self,

@@ -118,7 +118,7 @@ class GuardFact(Struct, frozen=True):
 
 class StreamFact(Struct, frozen=True):
     """The stream that the work is put on, as written and in ``words``. ``under``, ``past`` and ``compiled`` are as for
-    a check."""
+    a check; of one that is ``unused`` it is known that no launch runs on it."""
 
     value: str
     line: int
@@ -126,6 +126,7 @@ class StreamFact(Struct, frozen=True):
     under: tuple[str, ...] = ()
     past: tuple[str, ...] = ()
     compiled: str | None = None
+    unused: bool = False
 
 
 class ContiguousFact(Struct, frozen=True):

@@ -135,6 +135,7 @@ class Launch(Struct, frozen=True):
     dynamic shared memory. ``conditions`` are ``under`` in words, with those that a macro tests which is no dispatch.
     ``loops`` are the heads of the loops of the launching function that it stands in, outermost first; ``compiled`` is
     the preprocessor condition of the launch and of the calls that lead to it, but for what the kind of build meets.
+    ``stream_resolved`` is what callers pass where the stream is a parameter of the launching function.
     """
 
     kernel: str
@@ -171,6 +172,7 @@ class Launch(Struct, frozen=True):
     conditions: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
     compiled: str | None = None
+    stream_resolved: str | None = None
 
     @property
     def never_runs(self) -> bool:

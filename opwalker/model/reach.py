@@ -84,10 +84,10 @@ _TELLING = tuple(name for name in KernelRef.__struct_fields__ if name != "origin
 class LaunchSite(Struct, frozen=True):
     """One launch in the source. ``place`` is where its text stands; ``used_at`` the use of the outermost macro around
     it, None when there is none. ``expression`` is the kernel as written; ``kernels`` what it can mean. ``extents`` are
-    where grid, block and shared memory stand in the expanded body that launches, each with its components, ``passed``
-    the kernel's arguments; ``at`` is the offset of the kernel's name there, ``copies`` are those of other copies of the
-    text that a macro's branches make. ``template_arguments`` are those of the kernel, ``spelt`` with the parameters of
-    the macro whose body they stand in."""
+    where grid, block, shared memory and stream stand in the expanded body that launches, each with its components,
+    ``passed`` the kernel's arguments; ``at`` is the offset of the kernel's name there, ``copies`` are those of other
+    copies of the text that a macro's branches make. ``template_arguments`` are those of the kernel, ``spelt`` with the
+    parameters of the macro whose body they stand in."""
 
     kernels: tuple[KernelRef, ...]
     expression: str

@@ -7,6 +7,7 @@ conditions, shared memory opt-ins, launch attributes. An extent that could not b
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from opwalker.expand.bodies import Body
 from opwalker.facts.cpp_body import argument_spans
 from opwalker.model.body import Span2
 from opwalker.model.reach import LaunchSite
-from opwalker.model.walk import CaseFact, LaunchAttribute, NamedValue
+from opwalker.model.walk import CaseFact, Launch, LaunchAttribute, NamedValue
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, changed, negated, parse_expression, print_expression, walk
 from opwalker.notation.cpp_folding import folded
@@ -55,6 +56,7 @@ def configuration(way: Way, site: LaunchSite, entered: Entered, macros: frozense
         whole = Expr("braces", "", tuple(parts))
         out[f"{label}_resolved"] = _shown(whole)
         out[f"{label}_cases"] = _case_facts(whole)
+    out["stream_resolved"] = _stream(values, site.extents[3] if len(site.extents) > 3 else ())
     texts = " ".join(out.get(f"{label}_resolved") or "" for label in ("grid", "block", "shared"))
     out["names"] = _named(found, texts, values.body)
     function = values.body.function
@@ -72,6 +74,29 @@ def chosen(way: Way, site: LaunchSite, entered: Entered, kernel: str) -> tuple[s
     """Under which conditions a launch that can mean several kernels means ``kernel``."""
     values = way.at(site.steps)
     return chosen_where(values.body, entered.branches(values.body), site, kernel) if values is not None else ()
+
+
+def _stream(values: Values, spans: tuple[Span2, ...]) -> str | None:
+    """The stream that callers pass to the launching function; None where it is not a parameter, or they differ."""
+    function = values.body.function
+    if len(spans) != 1 or function is None or values.call is None:
+        return None
+    written = parse_expression(values.body.text(spans[0]))
+    if written.kind != "name":
+        return None
+    there, name, _ = values.origin(written.text, spans[0][0])
+    if there is values and name not in {p.name for p in function.parameters}:
+        return None
+    found = values.of(written, spans[0][0], Found())
+    return print_expression(found) if found != written else None
+
+
+def others_streams(body: Body, launches: Sequence[Launch]) -> bool:
+    """Whether all launches run on streams that a function did not get itself: members that it passes on."""
+    told = [re.fullmatch(r"(?:this->)?([A-Za-z_]\w*)(?:(?:\.|->)\w+)*", one.stream_resolved or "") for one in launches]
+    own = {p.name for p in body.function.parameters} if body.function is not None else set()
+    set_here = {name for target in body.assigns for name in re.findall(r"\w+", target)}
+    return bool(told) and all(one and one[1] not in body.locals and one[1] not in own | set_here for one in told)
 
 
 def _named(found: Found, texts: str, body: Body) -> tuple[NamedValue, ...]:

@@ -44,7 +44,7 @@ from opwalker.views.following import HostSide, followed_by, host_side, question
 from opwalker.views.helpers import helpers_of, on_way
 from opwalker.views.host import body_facts, checked_locals, read_host
 from opwalker.views.joined import NativeSide, joined_walk
-from opwalker.views.launch_values import chosen, configuration
+from opwalker.views.launch_values import chosen, configuration, others_streams
 from opwalker.views.layout import taken_as_lengths
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
 from opwalker.views.ownership import is_allocation, ownership_of
@@ -262,6 +262,10 @@ class WalkView:
         if launches or any(not is_allocation(t) for t in terminals):
             # An allocation is no end of a path that goes on; ownership lists it.
             terminals = [t for t in terminals if not is_allocation(t)]
+        if base.host is not None and not terminals and others_streams(body, launches):
+            # The streams that it asks for are not those of its launches: it waits for them, or records events.
+            unused = tuple(replace(fact, unused=True) for fact in base.host.streams)
+            base = replace(base, host=replace(base.host, streams=unused))
         if not launches and not terminals and not reach.gaps and base.host is not None:
             if not reach.unfollowed:
                 terminals.append(Terminal("host", base.host.name, base.host.file, base.host.line))

@@ -221,3 +221,40 @@ TORCH_LIBRARY(ns, m) {{ m.impl("f", torch::kCUDA, &f); }}
     plain = text.replace(" && defined(WITH_FAST)", "")
     (found,) = walk_of(plain, "ns::f").implementations[0].launches
     assert found.compiled is None
+
+
+@pytest.mark.parametrize(
+    ("given", "resolved"),
+    [
+        ("n, side", "side"),
+        ("n, at::cuda::getCurrentCUDAStream()", "at::cuda::getCurrentCUDAStream()"),
+        ("n, mine", "at::cuda::getCurrentCUDAStream()"),
+        ("n", "0"),
+    ],
+)
+def test_the_stream_is_what_the_caller_passes(given: str, resolved: str) -> None:
+    head = "cudaStream_t side;\nvoid go(int n, cudaStream_t stream = 0) { auto st = stream; k<<<n, 32, 0, st>>>(0); }\n"
+    found = launch(f"auto mine = at::cuda::getCurrentCUDAStream(); go({given});", head)
+    assert (found.stream, found.stream_resolved) == ("st", resolved)
+
+
+def test_a_stream_that_calls_give_differently_is_named_as_written() -> None:
+    head = "void go(int n, cudaStream_t stream) { k<<<n, 32, 0, stream>>>(0); }\n"
+    found = launch("go(n, one); go(n, other);", head)
+    assert (found.stream, found.stream_resolved) == ("stream", None)
+
+
+@pytest.mark.parametrize(
+    ("code", "unused"),
+    [
+        ("go(n, side);", True),
+        ("go(n, mine);", False),
+        ("go(n, side); go(n, mine);", False),
+        ("side = mine; go(n, side);", False),
+    ],
+)
+def test_a_stream_that_no_launch_runs_on_is_not_told_as_theirs(code: str, unused: bool) -> None:
+    text = f"{KERNEL}cudaStream_t side;\nvoid go(int n, cudaStream_t stream) {{ k<<<n, 32, 0, stream>>>(0); }}\n"
+    text += f"void f(int n) {{ auto mine = at::cuda::getCurrentCUDAStream(); {code} }}\n"
+    walk = walk_of(text + 'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n', "ns::f")
+    assert [fact.unused for fact in walk.implementations[0].host.streams] == [unused]

@@ -58,7 +58,7 @@ def _kinds(host: Host, told: Told) -> list[tuple[str, list[Row]]]:
         ("checks", [_check(fact) for fact in checks]),
         ("with", held_rows((*(host.held if checks else ()), *host.named))),
         ("guards", [_guard(fact) for fact in host.guards]),
-        ("stream", [Row((line_mark(fact.line), ((fact.value, ""), *_where(fact)))) for fact in host.streams]),
+        ("stream", [_stream(fact) for fact in host.streams]),
         (
             "contiguous",
             [
@@ -118,6 +118,11 @@ def _return(fact: ReturnFact) -> Row:
     return Row(
         (line_mark(fact.line), (*value, (f"where {both(fact.words)}", "quiet" if value else ""), *_compiled(fact)))
     )
+
+
+def _stream(fact: StreamFact) -> Row:
+    unused: Spans = (("  no launch runs on it", "quiet"),) if fact.unused else ()
+    return Row((line_mark(fact.line), ((fact.value, ""), *_where(fact), *unused)))
 
 
 def _where(fact: CheckFact | GuardFact | StreamFact | ContiguousFact) -> Spans:

@@ -25,7 +25,7 @@ def alike(launches: Sequence[Launch]) -> list[list[Launch]]:
             launch.style,
             extents,
             launch.names,
-            launch.stream,
+            launch.stream_resolved or launch.stream,
             way,
             launch.attributes,
         )
@@ -73,7 +73,7 @@ def configuration_groups(launch: Launch) -> list[Group]:
             ("opt-in", tuple(_attribute(fact) for fact in launch.shared_opt_in)),
             ("attributes", tuple(_attribute(fact) for fact in launch.attributes)),
             ("cooperative", (Row((((_COOPERATIVE, ""),),)),) if launch.cooperative else ()),
-            ("stream", (Row((((launch.stream, ""),),)),) if launch.stream else ()),
+            ("stream", _extent(launch.stream, launch.stream_resolved, ())),
         )
         if rows
     ]

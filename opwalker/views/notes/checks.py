@@ -138,6 +138,10 @@ def _guard(host: Host, guard: GuardFact) -> Statement:
 
 def _stream(host: Host, fact: StreamFact) -> Statement:
     words = (marked(fact.words, _names(host)), ": ") if fact.words else ()
+    if fact.unused:
+        asked = (*(words or ("the stream ",)), code(fact.value), *_where(host, fact))
+        text = sentence("asks for ", *asked)
+        return statement(text, " No launch runs on it.", at=[line(host.file, fact.line)])
     text = sentence(
         "work goes to ", *words, *(() if words else ("the stream ",)), code(fact.value), *_where(host, fact)
     )

@@ -52,7 +52,7 @@ def launch_groups(launches: Iterable[Launch]) -> tuple[LaunchGroup, ...]:
         )
         cases = (launch.grid_cases, launch.block_cases, launch.shared_cases, launch.names)
         set_besides = (launch.shared_opt_in, launch.attributes, launch.cooperative, launch.stream, launch.condition)
-        set_besides = (*set_besides, launch.compiled)
+        set_besides = (*set_besides, launch.stream_resolved, launch.compiled)
         way = tuple(step.function for step in launch.path)
         key = (launch.kernel, launch.kernel_at, launch.style, extents, cases, set_besides, way, launch.macros)
         groups.setdefault(key, []).append(launch)

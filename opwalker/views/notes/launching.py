@@ -71,7 +71,7 @@ def _launch(group: LaunchGroup, names: Sequence[str]) -> Iterator[Block]:
     if first.cooperative:
         below.append(statement("Cooperative: all blocks run at once, so that the whole grid can wait for itself."))
     if first.stream:
-        below.append(statement("Stream: ", code(first.stream), "."))
+        below.append(statement("Stream: ", code(first.stream_resolved or first.stream), "."))
     if first.compiled and first.compiled != first.condition:
         below.append(statement("Compiled under ", code(f"#if {first.compiled}"), "."))
     if first.condition:
