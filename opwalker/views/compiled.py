@@ -33,6 +33,8 @@ class Compiled:
         self._index = workbench.index
         self._entered = entered
         self._words: dict[str, frozenset[str]] = {}
+        #: By file, the units that read it, each with the object-like macros that its own file defines.
+        self._defining: dict[str, list[tuple[str, list[tuple[str, str | None]]]]] = {}
 
     @cached_property
     def units(self) -> list[str]:
@@ -82,19 +84,39 @@ class Compiled:
         """The files of other projects' copies."""
         return frozenset(path for files in vendored(self._index.paths, (), ()).values() for path in files)
 
-    def functions(self) -> Iterator[tuple[Candidate, str]]:
-        """Functions that were not entered and may compile instances: no templates themselves, but they name some."""
+    def functions(self) -> Iterator[tuple[Candidate, str, bool]]:
+        """Functions that may compile instances: no templates themselves, but they name some. Each with a unit, and
+        whether it is to be followed there though it was entered before: where a unit's own macros change it."""
         for path, unit in sorted(self._unit_of.items()):
             if self._wanted.isdisjoint(self._file_words(path)):
                 continue
             for function in self._index.facts(path).functions:
-                if not function.body_end or (path, function.offset) in self._entered or _on_device(function):
+                if not function.body_end or _on_device(function) or function.template is not None:
                     continue
                 candidate = Candidate(path, function)
-                if function.template is not None or self._in_template(candidate):
+                words = self._body_words(path, function)
+                if self._wanted.isdisjoint(words) or self._in_template(candidate):
                     continue
-                if not self._wanted.isdisjoint(self._body_words(path, function)) and self.is_compiled(path, function):
-                    yield candidate, unit
+                if (path, function.offset) not in self._entered and self.is_compiled(path, function):
+                    yield candidate, unit, False
+                for other in self._other_units(path, words):
+                    if self._bench.unit().resolver.is_read(path, function, other):
+                        yield candidate, other, True
+
+    def _other_units(self, path: str, words: set[str]) -> Iterator[str]:
+        """The units that read a file with definitions of their own for names that one of its functions uses: one of
+        each kind, and one without any."""
+        if path not in self._defining:
+            held = [unit for unit in self.units if unit != path and path in self._index.closure(unit)]
+            self._defining[path] = [
+                (unit, [(e.name, e.body) for e in self._index.facts(unit).macros if e.parameters is None])
+                for unit in held
+            ]
+        kinds: dict[tuple, str] = {}
+        for unit, defined in self._defining[path]:
+            kinds.setdefault(tuple(one for one in defined if one[0] in words), unit)
+        if len(kinds) > 1:
+            yield from kinds.values()
 
     def variables(self) -> Iterator[tuple[Candidate, str, Context, str | None, str]]:
         """The function templates that initialisers of variables name, outside of functions: ``(definition, unit,

@@ -110,19 +110,19 @@ class LaunchFinder:
         known = set(entered)
 
         def follow(number: int) -> Launched | None:
-            candidate, root = functions[number]
-            if candidate.key in known:
+            candidate, root, again = functions[number]
+            if candidate.key in known and not again:
                 return None
             found = self._of(unit.follower().follow(candidate, root))
             known.update(found.entered)
             return found
 
-        names = [candidate.function.qualified_name for candidate, _ in functions]
-        files = [candidate.path for candidate, _ in functions]
-        for (candidate, root), found in zip(
+        names = [candidate.function.qualified_name for candidate, *_ in functions]
+        files = [candidate.path for candidate, *_ in functions]
+        for (candidate, root, again), found in zip(
             functions, self._shared(names, follow, Launched | None, files), strict=True
         ):
-            if candidate.key in entered:
+            if candidate.key in entered and not again:
                 continue
             # What entered it where it was left out has itself been left out here.
             taken = found or self._of(unit.follower().follow(candidate, root))

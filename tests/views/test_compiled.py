@@ -91,3 +91,28 @@ def test_instantiations_of_examples_that_no_build_file_names_do_not_count(
         source = str(library({name: text for name, text in files.items() if build or name != "setup.py"}))
         found = pipeline.kernels(pipeline.Options(source=source, cache=tmp_path / str(build), jobs=1)).kernels
         assert set(found[0].instances) == wanted
+
+
+@pytest.mark.parametrize(
+    ("launch", "instances"),
+    [
+        ("k<float, WIDTH><<<1, 1>>>(a)", ("float, 1", "float, 2", "float, 4")),
+        ("k<float, 8><<<1, 1>>>(a)", ("float, 8",)),
+    ],
+)
+@pytest.mark.parametrize("reached", [False, True])
+def test_a_function_is_compiled_in_each_unit_that_defines_what_it_uses(
+    library: Callable[[Mapping[str, str]], Path], tmp_path: Path, launch: str, instances: tuple[str, ...], reached: bool
+) -> None:
+    header = f"#pragma once\n#ifndef WIDTH\n#define WIDTH 1\n#endif\n{KERNEL}static void go(float* a) {{ {launch}; }}\n"
+    op = "void h(at::Tensor& a) { go(a.data_ptr<float>()); }\n"
+    op += 'TORCH_LIBRARY(kit, m) { m.def("h(Tensor! a) -> ()", &h); }\n'
+    files = {
+        "go.cuh": header,
+        "two.cu": f'#define WIDTH 2\n#include "go.cuh"\n{op if reached else ""}',
+        "four.cu": '#define WIDTH 4\n#include "go.cuh"\n',
+        "plain.cu": '#include "go.cuh"\n',
+    }
+    options = pipeline.Options(source=str(library(files)), cache=tmp_path / "cache", jobs=1)
+    (kernel,) = pipeline.kernels(options).kernels
+    assert (kernel.instances, kernel.complete, bool(kernel.ops)) == (instances, True, reached)
