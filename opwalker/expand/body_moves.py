@@ -159,6 +159,7 @@ class MoveReader:
     def _named_kernels(self, frame: Frame, body: Body) -> None:
         """Kernels that are named and not launched in these words: whoever names an instance compiles it, be it to ask
         about it, to hand it on, or to keep it."""
+
         def holds(name: str) -> bool:
             return self._kernels.may_hold(name, frame.root)
 

@@ -65,7 +65,7 @@ class Found:
             self._terminals[key] = replace(terminal, path=(*steps, *terminal.path))
 
     def asked(self, site: LaunchSite) -> None:
-        """Kernels that are asked about: each instance once."""
+        """Kernels that are named without being launched: each instance once."""
         for kernel in site.kernels:
             self._asked.setdefault(kernel, replace(site, kernels=(kernel,)))
 

@@ -122,5 +122,5 @@ class Reach(Struct, frozen=True):
     unfollowed: tuple[tuple[str, str, int], ...] = ()
     #: Numbers of functions that were met again by another way than the one that they were entered by.
     again: frozenset[int] = frozenset()
-    #: Kernels that calls of the runtime ask about, as if they were launched there.
+    #: Kernels that are named without being launched, which compiles them, as if they were launched there.
     asked: tuple[LaunchSite, ...] = ()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from opwalker.expand.callees import is_device_code
 from opwalker.expand.mentions import mentions
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.workbench import Workbench
@@ -87,13 +88,11 @@ class Compiled:
     def functions(self) -> Iterator[tuple[Candidate, str, bool]]:
         """Functions that may compile instances: no templates themselves, but they name some. Each with a unit, and
         whether it is to be followed there though it was entered before: where a unit's own macros change it."""
-        for path, unit in sorted(self._unit_of.items()):
-            if self._wanted.isdisjoint(self._file_words(path)):
-                continue
+        for path, unit in self.read_files():
             for function in self._index.facts(path).functions:
-                if not function.body_end or _on_device(function) or function.template is not None:
-                    continue
                 candidate = Candidate(path, function)
+                if not function.body_end or is_device_code(candidate) or function.template is not None:
+                    continue
                 words = self._body_words(path, function)
                 if self._wanted.isdisjoint(words) or self._in_template(candidate):
                     continue
@@ -201,8 +200,9 @@ class Compiled:
             facts = self._index.facts(path)
             held += [(e.name, set(_WORD.findall(e.body))) for e in facts.macros if e.body]
             for function in facts.functions:
-                if function.body_end and not _on_device(function):
-                    if function.template or self._in_template(Candidate(path, function)):
+                candidate = Candidate(path, function)
+                if function.body_end and not is_device_code(candidate):
+                    if function.template or self._in_template(candidate):
                         held.append((function.name, self._body_words(path, function)))
         for _ in range(_MAX_ROUNDS):
             added = {name for name, words in held if name not in wanted and not wanted.isdisjoint(words)}
@@ -210,7 +210,3 @@ class Compiled:
                 break
             wanted |= added
         return frozenset(wanted)
-
-
-def _on_device(function: Function) -> bool:
-    return "global" in function.flags or ("device" in function.flags and "host" not in function.flags)

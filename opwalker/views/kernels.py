@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from opwalker.expand.callees import is_device_code
 from opwalker.expand.explicit import Explicit
+from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.link.build_cuda import in_order
 from opwalker.model.cpp import Function
@@ -269,7 +271,7 @@ class _Mentions:
         return found
 
     def _counts(self, path: str, function: Function) -> bool:
-        on_device = "global" in function.flags or ("device" in function.flags and "host" not in function.flags)
+        on_device = is_device_code(Candidate(path, function))
         return bool(function.body_end) and not on_device and (path, function.offset) not in self._entered
 
 

@@ -33,7 +33,7 @@ def one_by_one(names: Sequence[str], answer: Callable[[int], Any], kind: Any, ki
 
 class Launched(Struct, frozen=True):
     """``launches`` in the order found, and the functions that were entered on the way to them; ``asked`` are kernels
-    that calls of the runtime ask about with arguments of their own, which compiles them, as if launched there."""
+    that are named without being launched, which compiles them, as if launched there."""
 
     launches: tuple[Launch, ...] = ()
     entered: tuple[Place, ...] = ()

@@ -88,7 +88,7 @@ class Outside:
         for path, root in self._compiled.read_files():
             view, facts = self._bench.files.view(path), self._index.facts(path)
             plain, names = view.blanked.plain, self._index.names_of_kind("kernel")
-            functions = sorted((f for f in facts.functions), key=lambda f: f.offset)
+            functions = sorted(facts.functions, key=lambda f: f.offset)
             starts = [f.offset for f in functions]
             launched = [(m[1], m.start(1), ()) for m in _LAUNCHED.finditer(plain)] + mentions(plain, launched=True)
             lambdas = {start for _, start, _ in launched}

@@ -75,7 +75,7 @@ class WalkView:
         self._launched: list[Kerneled] | None = None
         #: Functions that any walk so far has entered, by file and place.
         self.entered: set[tuple[str, int]] = set()
-        #: Kernels that any walk so far has met that are asked about, where that is all that is read of a walk.
+        #: Kernels that any walk so far has met named and not launched, where that is all that is read of a walk.
         self.asked: list[Launch] = []
 
     def walk(self, op: Op, callers: tuple[PythonRef, ...] = (), build: str | None = None) -> Walk:
@@ -285,7 +285,7 @@ class WalkView:
         return [launch for site in reach.launches for launch in self._launches(site, reach)]
 
     def asked_of(self, reach: Reach) -> list[Launch]:
-        """The kernels that calls of the runtime ask about, as if they were launched there."""
+        """The kernels that are named without being launched, as if they were launched there."""
         return [launch for site in reach.asked for launch in self._launches(site, reach)]
 
     def _launches(self, site: LaunchSite, reach: Reach) -> list[Launch]:
