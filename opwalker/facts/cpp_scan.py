@@ -114,6 +114,16 @@ def names(facts: CppFacts) -> list[tuple[str, str]]:
     return list(out)
 
 
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    """The text with spans blanked, that are given in order and do not overlap; lines stay."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in spans:
+        pieces += (text[at:start], re.sub(r"[^\n]", " ", text[start:end]))
+        at = end
+    return "".join((*pieces, text[at:]))
+
+
 class _Reader:
     """Walks the scopes of a file, once per branch where branches exclude each other."""
 
@@ -178,19 +188,18 @@ class _Reader:
             return text
         # What is switched off by a literal may be prose: its brackets say nothing.
         terms: dict[str, bool] = {"0": False, "1": True}
-        pieces: list[str] = []
-        at = 0
+        hidden: list[tuple[int, int]] = []
+        #: Of what is left out already, what may end behind the next group: that one is an inner one of a branch.
+        open_spans: list[tuple[int, int]] = []
         for group in groups:
-            if group.start < at:
+            open_spans = [span for span in open_spans if span[1] > group.start]
+            if any(start <= group.start for start, _ in open_spans):
                 continue  # inside a branch that this pass leaves out
             keep = self._branch(group, number, terms)
-            for position, branch in enumerate(group.branches):
-                if position != keep:
-                    pieces.append(text[at : branch.start])
-                    pieces.append(re.sub(r"[^\n]", " ", text[branch.start : branch.end]))
-                    at = branch.end
-        pieces.append(text[at:])
-        return "".join(pieces)
+            left_out = [(branch.start, branch.end) for n, branch in enumerate(group.branches) if n != keep]
+            open_spans += left_out
+            hidden += left_out
+        return _without(text, sorted(hidden))
 
     def _branch(self, group: Group, number: int, terms: dict[str, bool]) -> int:
         """Which branch of a group a pass shows: -1 for none."""
@@ -229,7 +238,9 @@ class _Reader:
         return end
 
     def _lost(self, bracket: str, open_at: int, end: int) -> None:
-        self._problems.append(Problem("unbalanced", f"a {bracket} that is not closed", self._blanked.line(open_at)))
+        problem = Problem("unbalanced", f"a {bracket} that is not closed", self._blanked.line(open_at))
+        if problem not in self._problems:  # each pass over the branches may meet it
+            self._problems.append(problem)
         self.unread += end - open_at
 
     def _scope(self, at: int, end: int, scope: tuple[str, ...], class_name: str | None, depth: int) -> None:

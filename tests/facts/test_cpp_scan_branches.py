@@ -197,6 +197,31 @@ def test_a_brace_that_is_never_closed_is_a_problem_with_its_size() -> None:
     assert functions(facts) == ["f"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#if A\nvoid f() {\n#if B\n  while (x) {\n#else\n  while (y) {\n#endif\n  }\n}\n#else\nvoid f() {}\n#endif",
+        "#if A\nvoid f() {}\n#else\nvoid f() {\n#if B\n  while (x) {\n#else\n  while (y) {\n#endif\n  }\n}\n#endif",
+        "#if A\nvoid f() {\n#if B\n  if (x) {\n#elif C\n  if (y) {\n#else\n  {\n#endif\n#if D\n  }\n#else\n  }\n"
+        "#endif\n#elif E\nvoid f() {\n#else\nvoid f(int a) {\n#endif\n}",
+        "#if A\n#if B\nvoid f() {\n#else\nvoid f(int a) {\n#endif\n#if C\n  if (x) {\n#else\n  if (y) {\n#endif\n  }\n}\n"
+        "#else\nvoid f() {\n}\n#endif",
+    ],
+)
+def test_branches_within_branches_that_open_the_same_block_balance(text: str) -> None:
+    facts = scan_text(text + LATER)
+    assert not facts.problems
+    assert facts.unread == 0
+    later = function(facts, "later")
+    assert later.line == text.count("\n") + 2
+    assert all(f.end_line < later.line for f in facts.functions if f.name == "f")
+
+
+def test_a_brace_that_stays_open_in_every_branch_is_told_once() -> None:
+    text = "void f() {\n#if A\n  if (x) {\n#elif B\n  if (y) {\n#else\n  {\n#endif\n  }\n"
+    assert [(p.kind, p.line) for p in scan_text(text).problems] == [("unbalanced", 1)]
+
+
 def test_nesting_beyond_every_real_file_is_a_problem() -> None:
     facts = scan_text("namespace a {\n" * 1000 + "}\n" * 1000)
     assert "too-deep" in {p.kind for p in facts.problems}
