@@ -197,15 +197,16 @@ def test_a_brace_that_is_never_closed_is_a_problem_with_its_size() -> None:
     assert functions(facts) == ["f"]
 
 
+CHOICE = "#if B\n  if (x) {\n#else\n  if (y) {\n#endif\n  }\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "#if A\nvoid f() {\n#if B\n  while (x) {\n#else\n  while (y) {\n#endif\n  }\n}\n#else\nvoid f() {}\n#endif",
-        "#if A\nvoid f() {}\n#else\nvoid f() {\n#if B\n  while (x) {\n#else\n  while (y) {\n#endif\n  }\n}\n#endif",
-        "#if A\nvoid f() {\n#if B\n  if (x) {\n#elif C\n  if (y) {\n#else\n  {\n#endif\n#if D\n  }\n#else\n  }\n"
-        "#endif\n#elif E\nvoid f() {\n#else\nvoid f(int a) {\n#endif\n}",
-        "#if A\n#if B\nvoid f() {\n#else\nvoid f(int a) {\n#endif\n#if C\n  if (x) {\n#else\n  if (y) {\n#endif\n  }\n}\n"
-        "#else\nvoid f() {\n}\n#endif",
+        f"#if A\nvoid f() {{\n{CHOICE}}}\n#else\nvoid f() {{}}\n#endif",
+        f"#if A\nvoid f() {{}}\n#else\nvoid f() {{\n{CHOICE}}}\n#endif",
+        f"#if A\nvoid f() {{\n{CHOICE}#elif E\nvoid f() {{\n#else\nvoid f(int a) {{\n#endif\n}}",
+        f"#if A\n#if B\nvoid f() {{\n#else\nvoid f(int a) {{\n#endif\n{CHOICE}}}\n#else\nvoid f() {{\n}}\n#endif",
     ],
 )
 def test_branches_within_branches_that_open_the_same_block_balance(text: str) -> None:
