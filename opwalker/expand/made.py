@@ -49,7 +49,7 @@ MAX_TEXT = 4_000_000
 
 class MadeFile(Struct, frozen=True):
     """What macros make in a file: functions and other declarations, and the ``(text, line)`` of whole definitions, in
-    order."""
+    order; ``instead`` are the offsets of functions that the file's own facts show under a name that is none."""
 
     path: str
     functions: tuple[Function, ...]
@@ -58,6 +58,7 @@ class MadeFile(Struct, frozen=True):
     enums: tuple[EnumDef, ...] = ()
     aliases: tuple[Alias, ...] = ()
     variables: tuple[Variable, ...] = ()
+    instead: tuple[int, ...] = ()
 
     def names(self) -> Iterator[str]:
         """All that a lookup by name can find of it."""
@@ -84,11 +85,14 @@ def read_made(
             for path in index.store.paths_of(name, ("invocation",)):
                 uses.setdefault(path, set()).add(name)
     lists = reader.lists()
-    named = {} if instantiations else named_by_macros(index, macros)
+    named = {} if instantiations else named_by_macros(index, macros, preprocessor)
     found = []
     for path in sorted({*uses, *lists, *named}):
         made = reader.file(path, uses.get(path, set()), lists.get(path, ()))
-        found.append(replace(made, functions=(*made.functions, *named.get(path, ()))))
+        if path in named:
+            both = (*made.functions, *named[path].functions)
+            made = replace(made, functions=both, instead=named[path].instead)
+        found.append(made)
     return tuple(made for made in found if made.functions or made.texts)
 
 

@@ -165,7 +165,7 @@ class Workbench:
         index.template_head = self._template_head
         for one in self.read_made() if made is None else made:
             self.files.extend(one.path, one.texts)
-            index.add_functions(one.path, one.functions)
+            index.add_functions(one.path, one.functions, one.instead)
             index.add_declarations(one.path, one.classes, one.enums, one.aliases, one.variables)
 
     def read_made(self, instantiations: bool = False) -> tuple[MadeFile, ...]:

@@ -210,7 +210,7 @@ class Conditionals:
                 own = self.conditions[shown[0].condition]
             else:
                 own = self.conditions[group.branches[-1].condition]
-                own = (*own[:-1], _negated(own[-1])) if own else ()
+                own = (*own[:-1], negated(own[-1])) if own else ()
             if own[: len(outer)] == outer:
                 terms = (*terms, *own[len(outer) :])
         return self._id(self._cut(tuple(dict.fromkeys(terms)))) if terms != outer else self.at(start)
@@ -239,7 +239,7 @@ class Conditionals:
                 top = stack[-1]
                 top[5].append(Branch(top[4], directive.offset, self._id(outer)))
                 if top[2] is not None and len(top[1]) <= MAX_TERMS:
-                    top[1].append(_negated(top[2]))
+                    top[1].append(negated(top[2]))
                 term = None if name == "else" else _term(name[2:] or "if", directive.body)
                 top[2] = term
                 outer = self._cut((*top[0], *top[1], *((term,) if term else ())))
@@ -279,7 +279,8 @@ def _term(name: str, body: str) -> str:
     return text
 
 
-def _negated(term: str) -> str:
+def negated(term: str) -> str:
+    """The term of the branches behind one that stands under ``term``."""
     if re.fullmatch(r"defined\(\w+\)", term):
         return "!" + term
     if re.fullmatch(r"!defined\(\w+\)", term):

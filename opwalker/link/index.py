@@ -71,7 +71,7 @@ class Index:
         self._namespace_aliases: dict[str, dict[str, str]] = {}
         self._type_names: Set[str] | None = None
         self._made: dict[str, set[str]] = {}
-        self._more: dict[str, list[Mapping[str, Sequence]]] = {}
+        self._more: dict[str, list[tuple[Mapping[str, Sequence], Sequence[int]]]] = {}
         self._declared: dict[tuple[str, str], set[str]] = {}
         self._made_kinds: dict[str, set[str]] = {}
         #: Counts what was entered besides the files' own facts: what names lead to holds for one count.
@@ -135,8 +135,8 @@ class Index:
             facts = self._facts[path] = self._stored.cpp_facts(path)
             if facts is not None and self.scope_name is not None:
                 facts = self.renamed(path, facts)
-            for more in self._more.pop(path, ()):
-                facts = _joined(facts, more)
+            for more, instead in self._more.pop(path, ()):
+                facts = _joined(facts, more, instead)
             self._facts[path] = facts
         return self._facts[path]
 
@@ -193,13 +193,13 @@ class Index:
         if kind in self._kind_names:
             self._kind_names[kind].add(name)
 
-    def _add(self, path: str, more: Mapping[str, Sequence]) -> None:
+    def _add(self, path: str, more: Mapping[str, Sequence], instead: Sequence[int] = ()) -> None:
         """Join entries to a file's facts: at once, or when these are first read."""
         self.changes += 1
         if path in self._facts:
-            self._facts[path] = _joined(self._facts[path], more)
+            self._facts[path] = _joined(self._facts[path], more, instead)
         else:
-            self._more.setdefault(path, []).append(more)
+            self._more.setdefault(path, []).append((more, instead))
 
     def add_declarations(
         self,
@@ -251,9 +251,10 @@ class Index:
         made = [path for kind in kinds for path in self._declared.get((name, kind), ())]
         return sorted({*self._stored.paths_of(name, kinds), *made})
 
-    def add_functions(self, path: str, functions: Sequence[Function]) -> None:
-        """Enter functions that the file's own facts do not show, such as those whose head a macro makes."""
-        self._add(path, {"functions": functions})
+    def add_functions(self, path: str, functions: Sequence[Function], instead: Sequence[int] = ()) -> None:
+        """Enter functions that the file's own facts do not show, such as those whose head a macro makes; ``instead`` of
+        the functions at some offsets."""
+        self._add(path, {"functions": functions}, instead)
         for function in functions:
             kind = "kernel" if "global" in function.flags else "function"
             self._add_name(kind, function.name)
@@ -373,10 +374,12 @@ class Index:
         return self._includers.get(path, ())
 
 
-def _joined(facts: CppFacts | None, more: Mapping[str, Sequence]) -> CppFacts | None:
-    """A file's facts with further entries."""
+def _joined(facts: CppFacts | None, more: Mapping[str, Sequence], instead: Sequence[int]) -> CppFacts | None:
+    """A file's facts with further entries, ``instead`` of its functions at some offsets."""
     if facts is None:
         return None
+    if instead:
+        facts = replace(facts, functions=tuple(f for f in facts.functions if f.offset not in instead))
     return replace(facts, **{name: (*getattr(facts, name), *entries) for name, entries in more.items()})
 
 

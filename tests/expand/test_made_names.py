@@ -102,3 +102,52 @@ def test_defaults_that_stand_alone_in_a_header_give_way_too() -> None:
     }
     found = follow(tree(files), "a.cu", "h")
     assert [text for site in found.launches for kernel in site.kernels for text in kernel.instances] == ["16, 2"]
+
+
+PASTED = """#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define HALF(name) name##_fp16
+#define HEAD(name) name(float* x, int n)
+#define PLAIN plain_kernel
+__global__ void HALF(add)(float* x) {}
+__global__ void JOIN(mul_, 3)(float* x) {}
+__global__ void HEAD(divide) {}
+template <int N> __global__ void PLAIN(float* x) {}
+void h(float* x) {
+  HALF(add)<<<1, 32>>>(x);
+  JOIN(mul_, 3)<<<1, 32>>>(x);
+  divide<<<1, 32>>>(x, 3);
+  PLAIN<4><<<1, 32>>>(x);
+  plain_kernel<8><<<1, 32>>>(x);
+}
+"""
+
+
+def _listed(files: dict[str, str]) -> list[tuple[str, tuple[str, ...]]]:
+    found = list_kernels(tree(files), SourceInfo("miniature"), [], None).kernels
+    assert all(kernel.complete for kernel in found)
+    return sorted((kernel.name, kernel.instances) for kernel in found)
+
+
+def test_a_kernel_is_listed_by_the_name_that_a_macro_makes() -> None:
+    listed = [("add_fp16", ("",)), ("divide", ("",)), ("mul_3", ("",)), ("plain_kernel", ("4", "8"))]
+    assert _listed({"a.cu": PASTED}) == listed
+    parameters = {f.name: [p.type for p in f.parameters] for f in tree({"a.cu": PASTED}).index.facts("a.cu").functions}
+    assert parameters["add_fp16"] == ["float*"] and parameters["divide"] == ["float*", "int"]
+
+
+def test_each_unit_lists_a_kernel_by_its_own_name() -> None:
+    header = "__global__ void NAME(float* x) {}\nvoid RUN(float* x) { NAME<<<1, 32>>>(x); }\n"
+    files = {"k.cuh": header}
+    files |= {f"{u}.cu": f'#define NAME k_{u}\n#define RUN run_{u}\n#include "k.cuh"\n' for u in "ab"}
+    assert _listed(files) == [("k_a", ("",)), ("k_b", ("",))]
+    # One that defines no name keeps the one that is written.
+    files["c.cu"] = '#include "k.cuh"\n'
+    assert [name for name, _ in _listed(files)] == ["NAME", "k_a", "k_b"]
+
+
+@pytest.mark.parametrize(("condition", "names"), [("defined(A)", ["f"]), ("A >= 3 && B", ["f"]), ("", ["g"])])
+def test_a_macro_of_another_branch_names_nothing(condition: str, names: list[str]) -> None:
+    body = "#define f g\n{}int f(int a) {{ return a; }}\n"
+    text = f"#if {condition}\n{body.format('#else' + chr(10))}#endif\n" if condition else body.format("")
+    assert [f.name for f in tree({"a.cu": text}).index.facts("a.cu").functions] == names

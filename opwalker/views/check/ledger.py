@@ -168,13 +168,13 @@ class Asked:
         return out
 
     def in_heads(self, path: str) -> set[str]:
-        """The names that may be macros in the scopes, parameter lists and template heads of a file's functions; what
-        they stand for is asked once more."""
+        """The names that may be macros in the names, scopes, parameter lists and template heads of a file's functions;
+        what they stand for is asked once more."""
         facts = self._index.stored(path)
         if facts is not None:
             self._index.renamed(path, facts)
         functions = facts.functions if facts is not None else ()
-        names = {part for one in functions for part in one.scope}
+        names = {part for one in functions for part in (*one.scope, one.name)}
         names.update(p.type for one in functions for p in one.parameters if not p.name)
         return names.union(part.strip() for one in functions for part in (one.template or "").split(","))
 
