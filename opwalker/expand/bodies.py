@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import Any
 
+from opwalker.expand.configuration import DECIDED
 from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
 from opwalker.expand.giving import Giving
@@ -25,6 +26,8 @@ from opwalker.model.access import AccessFacts
 from opwalker.model.body import AssignFact, BodyFacts, CallFact, LambdaFact, LocalFact, Span2
 from opwalker.model.cpp import Function
 from opwalker.model.reach import KernelRef, Origin
+from opwalker.notation.condition_parse import parse_condition
+from opwalker.notation.condition_terms import names_of, negate
 from opwalker.notation.regex import compiled
 
 #: Bodies kept in memory: enough for the deepest walk, and a bound for one over all ops of a tree.
@@ -59,6 +62,7 @@ class Body:
         #: What a view keeps with the body, by its own name.
         self.kept: dict[str, Any] = {}
         self._scopes: dict[str, list[Span2]] = {}
+        self._standing: dict[int, tuple[str, ...]] = {}
         self._local_starts: dict[str, list[int]] = {}
         self._locals_at: dict[tuple[str, int], list[LocalFact]] = {}
         self._assigns_to: dict[str, list[tuple[AssignFact, set[Span2]]]] = {}
@@ -147,6 +151,24 @@ class Body:
         """The same with those of the macro's use where a macro brings the text, outermost first."""
         used = self.conditions_of(self.path, self.expanded.use_position(offset))
         return tuple(dict.fromkeys((*used, *self.condition_at(offset))))
+
+    def only_where(self, offset: int, at: int) -> tuple[str, ...] | None:
+        """The preprocessor conditions that the text at an offset stands under and the text at ``at`` does not, but for
+        those that the kind of build decides; None where no build compiles both."""
+        held = self._standing_under(offset)
+        if not held:
+            return ()
+        here = {parse_condition(term) for term in self._standing_under(at)}
+        terms = {term: parse_condition(term) for term in held}
+        if any(negate(one) in here for one in terms.values()):
+            return None
+        return tuple(term for term, one in terms.items() if one not in here and not names_of(one) <= DECIDED)
+
+    def _standing_under(self, offset: int) -> tuple[str, ...]:
+        found = self._standing.get(offset)
+        if found is None:
+            found = self._standing[offset] = self.conditions_around(offset)
+        return found
 
     def conditions_of(self, path: str, position: int, elsewhere: bool = False) -> tuple[str, ...]:
         """The preprocessor conditions of a place in a file that the function does not stand under; those of other files

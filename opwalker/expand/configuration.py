@@ -60,6 +60,8 @@ _ROCM: dict[str, str | None] = {
 
 #: Macros of compilers, toolkits and platforms: what they are, the kind of build decides alone.
 TOOLCHAIN = _NEVER.union(_HIP, _HIP_DEVICE, _CUDA, _ROCM)
+#: Those of them that are known of every kind of build: what such a one leaves standing, all of its builds compile.
+DECIDED = TOOLCHAIN.difference(_HIP_DEVICE)
 
 
 def configuration(

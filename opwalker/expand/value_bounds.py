@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from opwalker.expand.bodies import Body
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import THREAD_EXTENTS, Number, World
+from opwalker.model.access import Leave
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression
 from opwalker.notation.polynomial import (
     Atom,
@@ -44,9 +46,16 @@ def relations_at(reader: ValueReader, at: int) -> list[Relation]:
         if loop.condition is not None and loop.body[0] <= at < loop.body[1]:
             out += _of_span(reader, loop.condition, False)
     for leave in facts.leaves:
-        if leave.start <= at and leave.until[0] <= at < leave.until[1]:
+        held = leave.start <= at and leave.until[0] <= at < leave.until[1]
+        # What leaves in some builds alone says nothing of the others.
+        if held and body.only_where(leaving_at(body, leave), at) == ():
             out += _of_span(reader, leave.condition, True)
     return out
+
+
+def leaving_at(body: Body, leave: Leave) -> int:
+    """Where the statement stands that leaves."""
+    return max(body.expanded.text.rfind(leave.kind, leave.condition[1], leave.start), leave.condition[1])
 
 
 def _of_span(reader: ValueReader, span: tuple[int, int], opposite: bool) -> list[Relation]:
@@ -276,4 +285,4 @@ def _put(value: Poly, atom: Atom, by: Poly) -> Poly:
     return rest if not factor else _put(factor, atom, by) * by + rest
 
 
-__all__ = ["Bounds", "Relation", "relations_at"]
+__all__ = ["Bounds", "Relation", "leaving_at", "relations_at"]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 from opwalker.notation.regex import Regex
+from opwalker.notation.some_builds import is_of_some_builds
 from opwalker.notation.tensor_expression import (
     as_comparison,
     asked,
@@ -77,6 +78,9 @@ def said(condition: Expr | str) -> str:
 
 def _clause(expr: Expr) -> str | None:
     expr = as_comparison(expr)
+    if is_of_some_builds(expr):
+        several = expr.parts[0].kind == "binary" and expr.parts[0].text in ("&&", "||")
+        return (f"({said(expr.parts[0])})" if several else said(expr.parts[0])) + expr.text
     if expr.kind == "binary" and expr.text in ("&&", "||"):
         return _joined(terms(expr, expr.text), expr.text)
     if expr.kind == "unary" and expr.text == "!":

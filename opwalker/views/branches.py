@@ -18,7 +18,9 @@ from opwalker.model.body import Block, LocalFact
 from opwalker.notation.check_words import in_words
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 from opwalker.notation.regex import Regex
+from opwalker.notation.some_builds import in_some_builds, is_of_some_builds
 from opwalker.views.implied import implied
+from opwalker.views.ops import shown_condition
 
 _ELSE_IF = Regex(r"else\s+if\b")
 _ONCE = Regex(r"do\b.*\bwhile\s*\(\s*(?:0|false)\s*\)\s*;?", re.DOTALL)
@@ -158,9 +160,11 @@ class Branches:
         for other in self._blocks:
             if other.parent != number or other.start >= offset or not other.kind.startswith("if"):
                 continue
-            if other.condition is not None and _LEAVES.search(full[other.start : other.end]):
+            leaves = _LEAVES.search(full, other.start, other.end) if other.condition is not None else None
+            only = self._body.only_where(leaves.start(), offset) if leaves else None
+            if leaves and only is not None:
                 chain = self._chain_conditions(other)
-                out += chain
+                out += [in_some_builds(one, shown_condition(only) or "") for one in chain] if only else chain
         return tuple(out)
 
     def _chain_conditions(self, block: Block) -> list[Expr]:
@@ -301,7 +305,21 @@ def differs(body: Body, held: LocalFact) -> bool:
 
 def needed(guards: Sequence[Guard]) -> list[Guard]:
     """The guards without those that others say more exactly: ``n != 1`` beside ``n == 2``, ``n > 0`` beside
-    ``n > 8``."""
+    ``n > 8``. What holds in some builds alone says nothing of the others; where it goes without saying, it does in all
+    of them."""
+    open_ = [guard for guard in guards if is_of_some_builds(guard.condition)]
+    if not open_:
+        return _said_once(guards)
+    sure = [guard for guard in guards if guard not in open_]
+    kept = _said_once(sure)
+    for guard in open_:
+        plain = replace(guard, condition=guard.condition.parts[0])
+        if plain in _said_once([*sure, plain]):
+            kept.append(guard)
+    return sorted(kept, key=guards.index)
+
+
+def _said_once(guards: Sequence[Guard]) -> list[Guard]:
     equal: dict[str, set[str]] = {}
     for guard in guards:
         tests = terms(guard.condition, "||")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.template_heads import template_parameters
+from opwalker.expand.value_bounds import leaving_at
 from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, Pointer, shown
 from opwalker.model.body import ExitFact
@@ -38,13 +39,13 @@ class _Passed(Returns):
 
     def __init__(self, body: Body) -> None:
         super().__init__(body)
-        going_on = {one.condition: one.start for one in body.accesses.leaves if one.kind == "continue"}
+        going_on = {one.condition: leaving_at(body, one) for one in body.accesses.leaves if one.kind == "continue"}
         for number, block in enumerate(self._blocks if going_on else ()):
             if block.condition in going_on and block.kind.startswith("if"):
                 start = going_on[block.condition]
                 self._out.setdefault(number, []).append(ExitFact("continue", start, start, None, number))
         if going_on:
-            self._left, self._holds = {}, {}
+            self._left, self._holds, self._places = {}, {}, {}
 
 
 class Conditions:

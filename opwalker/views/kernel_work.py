@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from opwalker.expand.bodies import Body
-from opwalker.expand.value_bounds import relations_at
+from opwalker.expand.value_bounds import leaving_at, relations_at
 from opwalker.expand.values import Number, World, shown
 from opwalker.model.access import Leave
 from opwalker.model.body import LocalFact
@@ -225,8 +225,7 @@ class WorkReader:
 
 def _compiled(body: Body, leave: Leave) -> str | None:
     """The preprocessor condition that the ``return`` or ``continue`` of a branch stands under."""
-    at = body.expanded.text.rfind(leave.kind, leave.condition[1], leave.start)
-    return shown_condition(body.conditions_around(max(at, leave.condition[1])))
+    return shown_condition(body.conditions_around(leaving_at(body, leave)))
 
 
 def _is_global(value: Poly) -> bool:

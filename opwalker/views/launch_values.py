@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from opwalker.expand.bodies import Body
+from opwalker.expand.terminals import LAUNCH_CALLS
 from opwalker.facts.cpp_body import argument_spans
 from opwalker.model.body import Span2
 from opwalker.model.reach import LaunchSite
@@ -62,7 +63,7 @@ def configuration(way: Way, site: LaunchSite, entered: Entered, macros: frozense
     function = values.body.function
     outer = entered.of(values.body.path, function) if function is not None else ()
     out["conditions"] = tuple(dict.fromkeys((*outer, *_conditions(values.body, site, macros))))
-    out["compiled"] = shown_condition(way.compiled(values, site.at))
+    out["compiled"] = shown_condition(way.compiled(values, _started(values.body, site.at)))
     out["loops"] = entered.branches(values.body).loops_around(site.at)
     out["shared_opt_in"] = _opt_ins(values.body, site)
     if "KernelEx" in site.style or site.style.endswith(("cooperative", "cuLaunchKernel")):
@@ -258,6 +259,15 @@ def _conditions(body: Body, site: LaunchSite, macros: frozenset[str]) -> tuple[s
         # Copies of one text stand under different conditions: only what holds for all of them can be said.
         common = found if common is None else {text: None for text in common if text in found}
     return tuple(common or ())
+
+
+def _started(body: Body, at: int) -> int:
+    """Where the launch is written that starts the kernel which is named at an offset: a macro may be given the name."""
+    for launch in body.facts.launches:
+        if launch.kernel[0] <= at < launch.kernel[1]:
+            return body.expanded.full.find("<<<", launch.kernel[1])
+    calls = [call for call in body.facts.calls if call.simple in LAUNCH_CALLS and call.start <= at < call.end]
+    return max((call.callee[0] for call in calls), default=at)
 
 
 def _of_macro(body: Body, guard: Guard, macros: frozenset[str]) -> bool:

@@ -6,7 +6,7 @@ loops and ``switch`` are not read; nor is what tests whether a call has worked: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from opwalker.expand.bodies import Body
 from opwalker.expand.macros import KNOWN
@@ -16,6 +16,7 @@ from opwalker.model.host import ReturnFact
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, name, negated, print_expression
 from opwalker.notation.regex import Regex
+from opwalker.notation.some_builds import in_some_builds
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.ops import shown_condition
 
@@ -40,6 +41,7 @@ class Returns(Branches):
                 self._out.setdefault(exit_.block, []).append(exit_)
         self._choices: dict[int, list[int]] = body.kept.setdefault("choices beside", {})
         self._left: dict[int, Expr | None] = body.kept.setdefault("left", {})
+        self._places: dict[int, tuple[int, ...]] = body.kept.setdefault("places that return", {})
         self._holds: dict[int, Expr | None] = body.kept.setdefault("holds", {})
 
     def early(self) -> tuple[ReturnFact, ...]:
@@ -78,10 +80,44 @@ class Returns(Branches):
             if block.end > offset or (block.parent == number and not same):
                 continue
             holds = self._behind(other)
-            if holds is not None and block.condition is not None:
+            only = self._only_where(other, offset) if holds is not None else None
+            if holds is not None and only is not None and block.condition is not None:
+                if only:
+                    holds = in_some_builds(holds, shown_condition(only) or "")
                 own = not self._body.expanded.origin(block.start)[2]
                 out.append(Guard(holds, block.condition[0], own, other))
         return tuple(out)
+
+    def _only_where(self, number: int, offset: int) -> tuple[str, ...] | None:
+        """The preprocessor conditions that the returns of a branch and those around them stand under and a place does
+        not; None where no build compiles both."""
+        out: dict[str, None] = {}
+        for at in self._standing(number):
+            only = self._body.only_where(at, offset)
+            if only is None:
+                return None
+            out.update(dict.fromkeys(only))
+        return tuple(out)
+
+    def _standing(self, number: int) -> tuple[int, ...]:
+        """Places that have to be compiled for a branch to return where it is known to."""
+        if number not in self._places:
+            self._places[number] = tuple(self._read_standing(number))
+        return self._places[number]
+
+    def _read_standing(self, number: int) -> Iterator[int]:
+        block = self._blocks[number]
+        yield block.condition[0] if block.condition is not None else block.start
+        exits = [one.start for one in self._out.get(number, ()) if self._body.expanded.origin(one.start)[0] != KNOWN]
+        if exits:
+            # One of two branches of the preprocessor that both return is always there.
+            apart = any(self._body.only_where(a, b) is None for a in exits for b in exits)
+            if not apart:
+                yield min(exits, key=lambda at: len(self._body.conditions_around(at)))
+            return
+        for other, inner in enumerate(self._blocks):
+            if inner.parent == number and inner.kind in _CHOICE and self._leaves(other) is not None:
+                yield from self._standing(other)
 
     def _beside(self, number: int) -> list[int]:
         """The choices that may return before what stands in a block: those that are not around it. A macro's own

@@ -9,6 +9,7 @@ from __future__ import annotations
 from opwalker.expand.bodies import Body
 from opwalker.expand.configuration import TOOLCHAIN
 from opwalker.expand.frames import unit_of
+from opwalker.expand.macros import KNOWN
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.workbench import Unit, Workbench
@@ -22,6 +23,9 @@ from opwalker.notation.cpp_expression import Expr, parse_expression, print_expre
 from opwalker.views.constants import constant_seen, takes_reference
 from opwalker.views.value_facts import Call, Known
 from opwalker.views.values import Values
+
+#: What launches are compiled under beside the flags of a project.
+_TOOLCHAIN = TOOLCHAIN | {"__CUDA_ARCH__"}
 
 
 class Way:
@@ -61,19 +65,40 @@ class Way:
         return self._unit.bodies.of(candidate, unit_of(self._workbench.index, candidate, self._root))
 
     def compiled(self, values: Values, offset: int) -> tuple[str, ...]:
-        """The preprocessor conditions that a place and the calls on the way to it stand under, but for those that the
-        kind of build alone is known to meet: a flag of the project may be off."""
+        """The preprocessor conditions that a place and the calls on the way to it stand under, with those of the
+        definitions of the macros that write them, but for those that the kind of build alone is known to meet: a flag
+        of the project may be off."""
         out: dict[str, None] = {}
         while True:
             body = values.body
             position = body.expanded.use_position(offset)
-            for term in body.conditions_of(body.path, position):
-                own = names_of(parse_condition(term)) - TOOLCHAIN
-                if own or self._unit.macros.truth(body.path, (term,), position, body.root) is not True:
-                    out[term] = None
+            out.update(self._open(body, body.path, body.conditions_of(body.path, position), position))
+            for use in body.expanded.chain(body.expanded.origin(offset)[2]):
+                path, event = use.definition.path, use.definition.event
+                if path == KNOWN:
+                    continue
+                held = self._workbench.index.facts(path).conditions[event.condition]
+                around = self._around(body)
+                # That nothing has defined the macro before says nothing of what is compiled.
+                terms = tuple(t for t in held if t not in around and names_of(parse_condition(t)) != {event.name})
+                out.update(self._open(body, path, terms, event.offset))
             if values.call is None:
                 return tuple(out)
             values, offset = values.call.values, values.call.offset
+
+    def _around(self, body: Body) -> tuple[str, ...]:
+        """The preprocessor conditions that a whole function stands under."""
+        function = body.function
+        return self._workbench.index.facts(body.path).conditions[function.condition] if function is not None else ()
+
+    def _open(self, body: Body, path: str, terms: tuple[str, ...], position: int) -> dict[str, None]:
+        """Those of the conditions of a place that the kind of build leaves open, in order."""
+        return {
+            term: None
+            for term in terms
+            if names_of(parse_condition(term)) - _TOOLCHAIN
+            or self._unit.macros.truth(path, (term,), position, body.root) is not True
+        }
 
     def _read(self, before: tuple[PathStep, ...], last: PathStep) -> Values | None:
         caller = self.at(before)

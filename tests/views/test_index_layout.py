@@ -106,6 +106,13 @@ SINGLE = [
     ("T* o /* [rows, 4, 32] */",
      "int r = blockIdx.x, t = threadIdx.x; if (t >= 128) return; o[r * 128 + (t >> 5) * 32 + (t & 31)] = 0;",
      "equal", {"rows": "r", "4": "(t / 32)", "32": "(t % 32)"}),
+    # What turns threads away in some builds alone proves nothing of the others.
+    ("T* o /* [rows, cols] */, int cols",
+     "int i = blockIdx.y;\n#ifdef FAST\nif (i >= cols) return;\n#endif\no[blockIdx.x * cols + i] = 0;",
+     "not_decided", {}),
+    ("T* o /* [rows, cols] */, int cols",
+     "int i = blockIdx.y;\n#ifdef FAST\nif (i >= cols) return;\no[blockIdx.x * cols + i] = 0;\n#endif",
+     "equal", {"rows": "blockIdx.x", "cols": "i"}),
     ("T* o /* [rows, 2, d] */, int d", loop("d", "o[blockIdx.x * 2 * d + d + i] = 0;"), "equal",
      {"rows": "blockIdx.x", "2": "1", "d": "i"}),
     ("T* o /* [rows, a + b] */, int a, int b",
@@ -409,6 +416,7 @@ def test_what_becomes_of_an_element_that_is_passed(body: str, access: dict[str, 
         ("out[n] = in[n];", [None]),
         ("if (wide) { out[n] = take(in, n); } else { out[n] = 0; }", ["wide"]),
         ("if (n > 2) { out[0] = 1; return; } out[n] = take(in, n);", ["n <= 2"]),
+        ("#ifdef FAST\nif (n > 2) { out[0] = 1; return; }\n#endif\nout[n] = take(in, n);", ["(n <= 2) (#if FAST)"]),
         ("if constexpr (WIDTH == 4) { out[0] = 1; } else { out[n] = in[n]; }", ["WIDTH != 4"]),
         (
             (

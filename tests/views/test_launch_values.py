@@ -223,6 +223,38 @@ TORCH_LIBRARY(ns, m) {{ m.impl("f", torch::kCUDA, &f); }}
     assert found.compiled is None
 
 
+RUNS, ASKS = "#define START(K, ...) K<<<1, 32>>>(__VA_ARGS__)\n", "#define START(K, ...) K(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "compiled"),
+    [
+        (f"#ifdef OLD_DEVICE\n{ASKS}#else\n{RUNS}#endif\n", "!OLD_DEVICE"),
+        (f"#define NEW\n#ifndef START\n#ifdef NEW\n{RUNS}#else\n{ASKS}#endif\n#endif\n", "NEW"),
+        (f"#define WAYS 3\n#if WAYS > 2\n{RUNS}#else\n{ASKS}#endif\n", "WAYS > 2"),
+        (f"#ifndef START\n{RUNS}#endif\n", None),  # only that no other definition stands before it
+        (f"#ifndef USE_ROCM\n{RUNS}#else\n{ASKS}#endif\n", None),  # the kind of build meets it
+        # No host code is compiled with it.
+        (f"#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800\n{RUNS}#else\n{ASKS}#endif\n", None),
+    ],
+)
+def test_the_condition_of_the_macro_that_launches_is_the_launchs(head: str, compiled: str | None) -> None:
+    found = launch("START(k, 0);", head)
+    assert (found.style, found.compiled) == ("macro:triple_chevron", compiled)
+
+
+def test_what_the_launching_function_stands_under_as_well_is_not_said_of_its_macro() -> None:
+    text = f"""{KERNEL}#if defined(FAST)
+#define START(K, ...) K<<<1, 32>>>(__VA_ARGS__)
+void start() {{ START(k, 0); }}
+#endif
+void f(int n) {{ start(); }}
+TORCH_LIBRARY(ns, m) {{ m.impl("f", torch::kCUDA, &f); }}
+"""
+    (found,) = walk_of(text, "ns::f").implementations[0].launches
+    assert found.compiled is None
+
+
 @pytest.mark.parametrize(
     ("given", "resolved"),
     [

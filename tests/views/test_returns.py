@@ -69,6 +69,23 @@ def test_what_is_no_early_return(code: str) -> None:
         ("auto take = [&] { if (n == 0) return; }; TORCH_CHECK(x.is_contiguous());", ()),
         ("int rc = g(); if (rc != 0) return rc; TORCH_CHECK(x.is_contiguous());", ()),
         ("LEAVE(n); TORCH_CHECK(x.is_contiguous());", ("n is not 0",)),
+        # What some builds alone return by holds in those.
+        ("#ifdef FAST\nif (n == 0) return 0;\n#endif\nTORCH_CHECK(x.is_contiguous());", ("n is not 0 (#if FAST)",)),
+        ("if (n == 0) {\n#ifdef FAST\nreturn 0;\n#endif\n}\nTORCH_CHECK(x.is_contiguous());",
+         ("n is not 0 (#if FAST)",)),
+        ("if (n == 0) {\n#ifdef FAST\nreturn 0;\n#else\nreturn 1;\n#endif\n}\nTORCH_CHECK(x.is_contiguous());",
+         ("n is not 0",)),
+        ("#ifdef FAST\nif (n == 0) return 0;\nTORCH_CHECK(x.is_contiguous());\n#endif", ("n is not 0",)),
+        ("#ifdef FAST\nif (n == 0) return 0;\n#else\nTORCH_CHECK(x.is_contiguous());\n#endif", ()),
+        ("#ifdef FAST\nif (n == 0) return 0;\n#endif\n#ifndef FAST\nTORCH_CHECK(x.is_contiguous());\n#endif", ()),
+        ("#ifndef USE_ROCM\nif (n == 0) return 0;\n#endif\nTORCH_CHECK(x.is_contiguous());", ("n is not 0",)),
+        ("#ifdef FAST\nLEAVE(n)\n#endif\nTORCH_CHECK(x.is_contiguous());", ("n is not 0 (#if FAST)",)),
+        ("#ifdef FAST\nif (n > 8 && m > 8) return 0;\n#endif\nTORCH_CHECK(x.is_contiguous());",
+         ("(n is at most 8 or m is at most 8) (#if FAST)",)),
+        (("if (n > 8) {\n#ifdef FAST\nif (m == 1) return 0;\n#endif\nif (m == 2) return 1;\n}\n"
+          "TORCH_CHECK(x.is_contiguous());"), ("(n is at most 8 or (m is neither 1 nor 2)) (#if FAST)",)),
+        # What goes without saying where it stands does so in each build.
+        ("#ifdef FAST\nif (n == 0) return 0;\n#endif\nif (n == 3) { TORCH_CHECK(x.is_contiguous()); }", ()),
         # Where the branches that return lead around it, its own words say so.
         ("if (n == 1) return 0; if (n == 2) return 1; TORCH_CHECK(false, \"n\");", ()),
     ],
@@ -77,6 +94,32 @@ def test_what_holds_behind_early_returns(code: str, past: tuple[str, ...]) -> No
     head = "#define LEAVE(N) if (N == 0) { return 0; }\n"
     found = [one for one in checks_of(returns(code, head)._body) if one.kind != "throw 1"]
     assert [one.past for one in found if one.kind == "TORCH_CHECK"][-1] == past
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("#ifdef FAST\nif (n == 9) return 9;\n#endif\nif (n == 8) return 8;\nTORCH_CHECK(false);",
+         "n is 9 (#if FAST) or n is 8"),
+        ("#ifdef FAST\nif (n == 9) return 9;\n#else\nTORCH_CHECK(false);\n#endif", None),
+        ("#ifdef FAST\nif (n == 9) return 9;\nTORCH_CHECK(false);\n#endif", "n is 9"),
+        ("#ifdef FAST\nif (n == 9) return 9;\n#endif\n#ifdef MORE\nif (n == 8) return 8;\n#endif\nthrow 1;",
+         "n is 9 (#if FAST) or n is 8 (#if MORE)"),
+    ],
+)  # fmt: skip
+def test_what_leads_around_a_raise_in_some_builds(code: str, words: str | None) -> None:
+    (found,) = checks_of(returns(code)._body)
+    assert found.words == words
+
+
+def test_what_is_asked_behind_a_return_of_some_builds_is_asked_of_no_shape_in_all() -> None:
+    code = "#ifdef FAST\nif (x.dim() == 2) return;\n#endif\nTORCH_CHECK(false);\nk<<<1, 32>>>(x.data_ptr<float>());"
+    text = f"__global__ void k(float* a) {{}}\nvoid f(torch::Tensor& x) {{\n{code}\n}}\n"
+    ranks = {}
+    for name, made in (("some", text), ("all", text.replace("#ifdef FAST\n", "").replace("#endif\n", ""))):
+        found = implementation(made + 'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n', "ns::f")
+        ranks[name] = found.host.parameters[0].rank
+    assert ranks == {"some": None, "all": 2}
 
 
 WALKED = """template <typename T> __global__ void small(T* a, int n) {}
