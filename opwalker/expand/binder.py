@@ -61,10 +61,10 @@ class Binder:
         if home is None and len(pieces) > len(parameters) and not any(p.pack for p in parameters):
             raise Mismatch
         bound, why = self.explicit(parameters, pieces, held, context)
+        if target is not None:
+            self._from_target(candidate, parameters, there, target, bound, held, owner)
         if parameters and passed is not None:
             self._deduce(candidate, parameters, environment, passed, bound, held, owner)
-        elif target is not None and home is None:
-            self._from_target(candidate, parameters, environment, target, bound)
         for number, parameter in enumerate(parameters):
             key = parameter.name or f"#{number}"
             if key in bound:
@@ -160,7 +160,7 @@ class Binder:
             bound.setdefault(name, term)
 
     def _from_target(
-        self, candidate: Candidate, parameters, environment: Environment, target: str, bound: dict
+        self, candidate: Candidate, parameters, environment: Environment, target: str, bound: dict, held: dict, owner
     ) -> None:
         """Adds to ``bound`` what the type of a pointer to the function fixes. Raises Mismatch."""
         function = candidate.function
@@ -175,7 +175,7 @@ class Binder:
             return
         if len(wanted) != len(function.parameters):
             raise Mismatch
-        inside = self.inside(candidate, dict(bound))
+        inside = self.inside(candidate, {**held, **bound}, owner)
         found: dict[str, Term] = {}
         for parameter, actual in zip(function.parameters, wanted, strict=True):
             if names_any(parameter.type, missing):

@@ -16,7 +16,7 @@ from opwalker.expand.expanded import Expanded
 from opwalker.expand.files import Files
 from opwalker.expand.giving import Giving
 from opwalker.expand.macros import KNOWN
-from opwalker.expand.mentions import mentions
+from opwalker.expand.mentions import mentions, name_alone
 from opwalker.expand.preprocess import MAX_TOKENS, Preprocessor
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.facts.cpp_body import read_body
@@ -99,6 +99,16 @@ class Body:
         """The names with template arguments that stand in the body without a call: see ``mentions``."""
         tokens, token_at = self.expanded.tokens, self.expanded.token_at
         return [one for one in mentions(self.expanded.full) if '"' not in tokens[token_at(one[1])].text]
+
+    @cached_property
+    def bare_mentions(self) -> list[tuple[str, int, tuple[Span2, ...]]]:
+        """The names alone that a variable is given or that the body returns, in the form of ``mentions``."""
+        facts, full = self.facts, self.expanded.full
+        spans = [f.value for f in facts.locals if f.value and f.type not in ("using", "namespace", "using namespace")]
+        spans += [a.value for a in facts.assigns] + list(facts.returns)
+        spans += [e.value for e in facts.exits if e.value]
+        named = {m.start(1): m.group(1) for m in (name_alone(full, span) for span in spans) if m}
+        return [("".join(name.split()), at, ()) for at, name in sorted(named.items()) if name not in self.locals]
 
     @cached_property
     def accesses(self) -> AccessFacts:

@@ -323,11 +323,12 @@ class MoveReader:
         if not leading:
             return
         entries = self._instances.entries(candidates, body, frame, call)
-        self._fits(frame, body, call, entries)
-        seen = self._index.closure(frame.root)
-        if not entries and seen.isdisjoint(c.path for c in candidates):
-            for candidate in candidates:  # of a class that another unit defines: what it is made of is not in sight
+        if not entries and self._index.closure(frame.root).isdisjoint(c.path for c in candidates):
+            # Of a class that another unit defines.
+            entries = self._instances.linked_members(candidates, body, frame, call)
+            for candidate in candidates if not entries else ():  # what it is made of is not in sight
                 self._pass(replace(frame, certain=False), body, call, candidate)
+        self._fits(frame, body, call, entries)
 
     def _named_steps(self, frame: Frame, body: Body, call: CallFact, named: Sequence[Named]) -> None:
         """Enters each function that a called variable can hold."""

@@ -106,7 +106,8 @@ class Choices:
         for call in calls:
             found = True
             for more in self._choices(body, frame, call.start, {**chosen, held.start: call}):
-                yield from self._choices(body, frame, offset, more)
+                for one in self._folded(body, frame, call, more):
+                    yield from self._choices(body, frame, offset, {**more, held.start: one})
         for call, position in lambda_uses(body, held):
             for outer in self._choices(body, frame, call.start, {**chosen, held.start: None}):
                 for passed in self._calls_behind(body, frame, call, position, outer):
@@ -114,6 +115,19 @@ class Choices:
                     yield from self._choices(body, frame, offset, {**outer, held.start: passed})
         if not found:
             yield from self._choices(body, frame, offset, {**chosen, held.start: None})
+
+    def _folded(self, body: Body, frame: Frame, call: CallFact, chosen: dict) -> Sequence[CallFact | PassedCall]:
+        """A call of a lambda, as one for each element where it stands in a fold over a pack."""
+        pieces = (*call.arguments, *(call.template_arguments or ()))
+        around = Environment(self._tools, frame.context(body), body, frame, call.start, chosen)
+        elements = elements_of(around, pieces)
+        if len(elements) == 1 and elements[0] is around:
+            return (call,)
+        taken = self._taken(around)
+        found: dict[PassedCall | None, None] = {}
+        for one in elements if taken is not None else ():
+            self._enter(replace(one, doubt=taken) if taken else one, call, call.arguments, found, call.start)
+        return [passed for passed in found if passed is not None]
 
     # -- lambdas that are passed on ---------------------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ class Tools(Struct, frozen=True):
     readings: Readings = field(default_factory=Readings)
     #: Gives what explicit instantiations bind the parameters of a function template to, one for each.
     written_out: Callable[[Candidate], list[dict[str, Term | None]]] = lambda candidate: []
+    #: The same for a member of a class template, each with the class.
+    written_members: Callable[[Candidate], list[tuple[dict[str, Term | None], str]]] = lambda candidate: []
 
 
 class Environment(

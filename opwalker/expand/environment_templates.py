@@ -46,8 +46,8 @@ class TemplateReading(StandardTemplates):
         if mapped is not None:
             return TypeTerm(mapped)
         held = self.bound.get(text) if text in self.bound else self.frame.bound.get(text) if self.frame else None
-        if isinstance(held, TemplateTerm):
-            text = held.text
+        if isinstance(held, TemplateTerm | TypeTerm):
+            text = held.text  # what is deduced from a name for a template template parameter looks like a type
         parts = self.parts(arguments)
         found = self._standard(text, parts, member)
         if found is None:

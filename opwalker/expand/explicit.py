@@ -58,6 +58,21 @@ def written_out(candidate: Candidate, index: Index, resolver: Resolver, tools: T
     return [e for p, f in found for e in _functions(p, f, resolver, tools) if e.candidate.key == candidate.key]
 
 
+def written_members(index: Index, resolver: Resolver, tools: Tools) -> dict[tuple[str, int], list[Explicit]]:
+    """What explicit instantiations of class templates, or of single members, compile, by the member's definition; of a
+    member for which one is not worked out, nothing."""
+    out: dict[tuple[str, int], list[Explicit]] = {}
+    for path in sorted(index.paths):
+        facts = index.facts(path)
+        for function in facts.functions if facts else ():
+            if "explicit_instantiation" in function.flags and function.owner is not None:
+                for one in _functions(path, function, resolver, tools):
+                    out.setdefault(one.candidate.key, []).append(one)
+        for one in _classes(path, index, resolver, tools):
+            out.setdefault(one.candidate.key, []).append(one)
+    return {key: made for key, made in out.items() if all(one.reason is None for one in made)}
+
+
 def _functions(path: str, function: Function, resolver: Resolver, tools: Tools) -> Iterator[Explicit]:
     """What one explicit instantiation of a function means."""
     if not resolver.is_read(path, function):

@@ -22,6 +22,7 @@ from opwalker.expand.homes import Home, Homes
 from opwalker.expand.overloads import best
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.specialised import Specialisations, is_full
+from opwalker.expand.target_types import target_type
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import NoType, Unknown
 from opwalker.model.body import CallFact, Span2
@@ -75,6 +76,10 @@ class Fitter:
         if owner is None:
             return []
         return self._homes.functions(environment, owner, simple, environment.body.passed(call))
+
+    def owner_of(self, environment: Environment, call: CallFact) -> str | None:
+        """The class that a call is made on, in canonical spelling; None where it is none or not known."""
+        return self._homes.owner(environment, call)
 
     def constructors(self, environment: Environment, call: CallFact) -> list[Candidate]:
         """The constructors of the class that a call makes an object of."""
@@ -178,6 +183,22 @@ class Fitter:
             bound, why = dict.fromkeys(p.name for p in parameters if p.name), str(unknown)
         return Fit(candidate, {**home.bound, **bound}, home.type, why or home.why)
 
+    def aimed(
+        self, candidate: Candidate, environment: Environment, given: tuple[Span2, ...], target: str
+    ) -> Fit | None:
+        """What a place binds that turns a function template into a pointer of the type ``target``; None where it means
+        another function of the name."""
+        parameters = template_parameters(candidate.function.template)
+        try:
+            bound, why = self.binder.bind(candidate, parameters, environment, given, None, target=target)
+            if is_excluded(candidate, self.binder.inside(candidate, bound)):
+                return None
+            return Fit(candidate, bound, why=why)
+        except (Mismatch, NoType):
+            return None
+        except Unknown as unknown:
+            return Fit(candidate, dict.fromkeys(p.name for p in parameters if p.name), why=str(unknown))
+
     def fit_named(self, named: Named, there: Environment, environment: Environment, call: CallFact) -> Fit | None:
         """What a call binds that is made through a variable: the function is named elsewhere, with its explicit
         template arguments; the others follow from what is passed."""
@@ -222,7 +243,8 @@ class Fitter:
             if not whole and not self._takes_more(candidate, given_alone):
                 unknown = f"how many arguments {candidate.function.name} is called with is not known"
         try:
-            bound, why = self.binder.bind(candidate, parameters, environment, given, passed, home, named)
+            target = target_type(named[1].body, named[1].offset) if named is not None and named[1].body else None
+            bound, why = self.binder.bind(candidate, parameters, environment, given, passed, home, named, target)
             sure, why = sure and unknown is None, why or unknown
             inside = self.binder.inside(candidate, {**home.bound, **bound}, home.type)
             try:

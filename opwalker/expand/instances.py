@@ -247,20 +247,27 @@ class InstanceReader:
         return list(out.values())
 
     def mentioned(self, body: Body, frame: Frame) -> Iterator[tuple[Fit, str | None, int]]:
-        """The function templates that a body names with all their arguments and does not call there, why that may not
-        be compiled, and where: whoever names a function instantiates it."""
+        """The function templates that a body names with all their arguments and does not call there, or turns into a
+        pointer, why that may not be compiled, and where: whoever names a function instantiates it."""
         names = self._tools.index.names_of_kind("function")
-        for name, offset, given in body.mentions:
+        for name, offset, given in (*body.mentions, *body.bare_mentions):
             if name.rsplit("::", 1)[-1] not in names:
                 continue
             found = self._tools.resolver.function(name, frame.context(body), None, kernel=False).candidates
             templates = [c for c in found if c.function.template]
             text = ", ".join(body.text(span) for span in given)
+            target = target_type(body, offset) if templates else None
+            if target is None and not given:
+                continue
             for around in self.environments(body, frame, offset) if templates else ():
                 for environment in elements_of(around, given):
                     for candidate in templates:
-                        fit = self._fitter.registered(candidate, environment, name.rpartition("::")[0] or None, text)
-                        if fit.why is None:
+                        if target is None:
+                            scope = name.rpartition("::")[0] or None
+                            fit = self._fitter.registered(candidate, environment, scope, text)
+                        else:
+                            fit = self._fitter.aimed(candidate, environment, given, target)
+                        if fit is not None and fit.why is None:
                             yield fit, environment.doubt or frame.doubt, offset
 
     def through(
@@ -279,6 +286,26 @@ class InstanceReader:
                         doubt = environment.doubt or there.doubt or frame.doubt
                         doubt = doubt or (one.frame.doubt if one.frame is not None else None)
                         out.setdefault(fit.key, (fit, {}, doubt))
+        return list(out.values())
+
+    def linked_members(
+        self, candidates: Sequence[Candidate], body: Body, frame: Frame, call: CallFact
+    ) -> list[tuple[Fit, dict[str, Origin], str | None]]:
+        """As ``entries``, for a call of a member of a class template that other units define: the explicit
+        instantiations there of the class that it is called for. Nothing where that class is instantiated by none."""
+        out: dict[tuple, tuple[Fit, dict[str, Origin], str | None]] = {}
+        for environment in self.environments(body, frame, call.start):
+            owner = self._fitter.owner_of(environment, call)
+            made = [
+                Fit(candidate, bound, of)
+                for candidate in candidates
+                for bound, of in (self._tools.written_members(candidate) if owner is not None else ())
+                if of == owner
+            ]
+            if not made:
+                return []
+            for fit in made:
+                out.setdefault(fit.key, (fit, {}, environment.doubt or frame.doubt))
         return list(out.values())
 
     def _naming(self, named: Named) -> Iterator[Environment]:

@@ -58,7 +58,7 @@ class MacroTable:
         self.configuration = configuration
         self._known = known or {}
         self._events: dict[str, dict[str, list[tuple[int, MacroEvent]]]] = {}
-        self._whole: dict[tuple[str, str, int, str], list[tuple[str, MacroEvent, bool | None]]] = {}
+        self._whole: dict[tuple[str, str, int, str, str], list[tuple[str, MacroEvent, bool | None]]] = {}
         self._are_names: dict[str, bool] = {}
         self._truths: dict[tuple, bool | None] = {}
         #: Macros that are set for some files and not for others.
@@ -120,6 +120,11 @@ class MacroTable:
         # What no file of the tree defines is the same everywhere; the rest depends on the place and on the unit.
         key = (terms,) if self._is_fixed(terms) else (terms, path, offset, root)
         if key not in self._truths:
+            opened = self._opened(path, terms, offset)
+            if opened is not None:
+                rest = tuple(term for term in terms if term != opened[0])
+                found = self.truth(path, opened[:1], opened[1], root), self.truth(path, rest, offset, root)
+                return False if False in found else None if None in found else True
             value = holds(terms, state)
             while differs and value is not None and number + 1 < len(passes):
                 # What holds in some passes only is read both ways.
@@ -130,6 +135,22 @@ class MacroTable:
                 return value
             self._truths[key] = value
         return self._truths[key]
+
+    def _opened(self, path: str, terms: tuple[str, ...], offset: int) -> tuple[str, int] | None:
+        """A condition that the branch around a place itself ends, by defining what has to be undefined for it to be
+        read, and where the branch begins: there the condition holds or not."""
+        for term in terms:
+            name = term[len("!defined(") : -1]
+            if not term.startswith("!defined(") or not self.is_macro_name(name):
+                continue
+            facts = self._index.stored(path)
+            for at, event in self._file_events(path).get(name, ()):
+                if event.body is None or at >= offset:
+                    continue
+                for start, end, condition in facts.branches:
+                    if start <= at and offset < end and facts.conditions[condition][-1:] == (term,):
+                        return term, start
+        return None
 
     def _may_be_set(self, name: str) -> bool:
         """Whether a flag or a header that is not in the tree may set a macro that no file of the tree sets."""
@@ -191,7 +212,8 @@ class MacroTable:
     def _lookup(self, name: str, path: str, offset: int, root: str) -> MacroChoice | None:
         found = self._before(name, path, offset, {path}, root)
         if root != path and all(self._is_fallback(p, event) for p, event, _ in found):
-            found = [*found, *self._before(name, root, self._limit(root, path), {root}, root)]
+            apart = path if name in self._file_events(path) else ""
+            found = [*found, *self._before(name, root, self._limit(root, path), {root}, root, apart)]
         # `#ifndef NAME / #define NAME` gives way to whatever defined the name before: the first of them counts, and
         # last.
         fallbacks = [f for f in found if self._is_fallback(f[0], f[1])]
@@ -256,14 +278,15 @@ class MacroTable:
         return None
 
     def _before(
-        self, name: str, path: str, offset: int, seen: set[str], root: str
+        self, name: str, path: str, offset: int, seen: set[str], root: str, apart: str = ""
     ) -> list[tuple[str, MacroEvent, bool | None]]:
-        """Events of ``name`` before a place, latest first, up to the first one that certainly holds."""
+        """Events of ``name`` before a place, latest first, up to the first one that certainly holds; without those of
+        the file ``apart``, which is only just being included."""
         if name not in self._index.names_of_kind("macro") and name not in self._index.names_of_kind("undef"):
             return []
         # A header is the same in all units whose own files define nothing before they include it.
         sets = self._sets(root)
-        kept = (name, path, offset, root if sets else "") if offset == _END or path == root else None
+        kept = (name, path, offset, root if sets else "", apart) if offset == _END or path == root else None
         if kept:
             cached = self._whole.get(kept)
             if cached is not None:
@@ -278,7 +301,9 @@ class MacroTable:
         facts = self._index.stored(path)
         for at, event in events:
             if isinstance(event, str):
-                if event in seen or not (event in self._definers(name) or self._included_defines(name, event)):
+                if event in seen or event == apart:
+                    continue
+                if event not in self._definers(name) and not self._included_defines(name, event):
                     continue
                 seen.add(event)
                 include = next((i for i in facts.includes if i.offset == at), None)
@@ -289,7 +314,7 @@ class MacroTable:
                 )
                 if reached is False:
                     continue
-                inner = self._before(name, event, _END, seen, root)
+                inner = self._before(name, event, _END, seen, root, apart)
                 out += [(p, e, t if reached else None) for p, e, t in inner]
             else:
                 terms = facts.conditions[event.condition]

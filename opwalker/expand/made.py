@@ -24,11 +24,21 @@ from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_heads import parse_function, parse_parameters
 from opwalker.facts.cpp_scan import scan
 from opwalker.link.index import Index
-from opwalker.model.cpp import Alias, ClassDef, EnumDef, Function, Invocation, MacroEvent, Parameter, Variable
+from opwalker.model.cpp import (
+    Alias,
+    ClassDef,
+    ClassInstantiation,
+    EnumDef,
+    Function,
+    Invocation,
+    MacroEvent,
+    Parameter,
+    Variable,
+)
 from opwalker.model.source import SourceFile
 from opwalker.notation.regex import Regex
 
-T = TypeVar("T", ClassDef, EnumDef, Alias, Variable)
+T = TypeVar("T", ClassDef, ClassInstantiation, EnumDef, Alias, Variable)
 _EXPLICIT = Regex(r"\btemplate\s+(?!<)")
 _WORD = Regex(r"[A-Za-z_]\w*")
 _APPLIED = Regex(r"\b([A-Za-z_]\w*)\s*\(")
@@ -59,6 +69,7 @@ class MadeFile(Struct, frozen=True):
     aliases: tuple[Alias, ...] = ()
     variables: tuple[Variable, ...] = ()
     instead: tuple[int, ...] = ()
+    instantiations: tuple[ClassInstantiation, ...] = ()
 
     def names(self) -> Iterator[str]:
         """All that a lookup by name can find of it."""
@@ -93,7 +104,7 @@ def read_made(
             both = (*made.functions, *named[path].functions)
             made = replace(made, functions=both, instead=named[path].instead)
         found.append(made)
-    return tuple(made for made in found if made.functions or made.texts)
+    return tuple(made for made in found if made.functions or made.texts or made.instantiations)
 
 
 class _Reader:
@@ -169,7 +180,7 @@ class _Reader:
         """What the uses of some macros make in one file, and the files included at ``lists``."""
         facts = self._index.facts(path)
         functions: list[Function] = []
-        others: dict[str, list] = {name: [] for name in _OTHERS}
+        others: dict[str, list] = {name: [] for name in (*_OTHERS, "instantiations")}
         texts: list[tuple[str, int]] = []
         at = -1  # where what is made is placed; a file in which nothing is made is not looked at
         for use in (*(facts.invocations if facts else ()), *(self._inclusion(path, place) for place in lists)):
@@ -194,10 +205,11 @@ class _Reader:
                 # Nothing of it is read again: it needs no place.
                 explicit = [f for f in made.functions if "explicit_instantiation" in f.flags]
                 functions += [self._moved(f, use, at + 1) for f in explicit]
+                others["instantiations"] += [_declared(one, use, at + 1) for one in made.instantiations]
                 continue
             functions += [self._moved(f, use, at + 1) for f in made.functions if f.body_end]
-            for name, held in others.items():
-                held += [_declared(one, use, at + 1) for one in getattr(made, name)]
+            for name in _OTHERS:
+                others[name] += [_declared(one, use, at + 1) for one in getattr(made, name)]
             texts.append((text, use.line))
             at += 1 + len(text)
         return MadeFile(path, tuple(functions), tuple(texts), **{name: tuple(held) for name, held in others.items()})

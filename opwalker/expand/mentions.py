@@ -17,6 +17,7 @@ _WITH_ARGUMENTS = Regex(r"(?<![\w.>:])(?:::)?[A-Za-z_]\w*(?:\s*::\s*(?:template\
 #: What looks at the type of an expression alone: a function that is named there is not compiled for it.
 _UNEVALUATED = Regex(r"\b(?:decltype|sizeof|alignof|noexcept)\s*\(")
 _ENDS = Regex(r"\s*(?:[,;)}\]?]|:(?!:)|==|!=|&&|\|\||\.\.\.|\Z)")
+_ALONE = Regex(r"[\s=({&]*((?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)[\s})]*")
 _LAUNCHED = Regex(r"\s*<<<")
 
 
@@ -35,6 +36,11 @@ def mentions(text: str, launched: bool = False) -> list[tuple[str, int, tuple[Sp
             out.append((name, match.start(), tuple(split_commas(text, match.end(), close - 1))))
     apart = unevaluated(text) if out else []
     return [one for one in out if not any(start < one[1] < end for start, end in apart)]
+
+
+def name_alone(text: str, span: Span2) -> re.Match[str] | None:
+    """The name (group 1) that a span of a text is no more than, or takes the address of."""
+    return _ALONE.fullmatch(text, *span)
 
 
 def unevaluated(text: str) -> list[Span2]:

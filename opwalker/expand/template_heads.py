@@ -41,8 +41,10 @@ def template_parameters(template: str | None) -> tuple[TemplateParameter, ...]:
         equals = re.search(r"(?<![=!<>])=(?!=)", shape)
         default = piece[equals.end() :].strip() if equals else None
         declared = (piece[: equals.start()] if equals else piece).strip()
-        pack = "..." in declared
-        declared = declared.replace("...", " ").strip()
+        # Dots in brackets are those of a template's own parameters, or a function's.
+        dots = flat(declared).find("...")
+        pack = dots >= 0
+        declared = f"{declared[:dots]} {declared[dots + 3 :]}".strip() if pack else declared
         pointer = _FUNCTION.search(declared)
         if pointer:
             kind = declared[: pointer.start(1)] + declared[pointer.end(1) :]

@@ -12,7 +12,7 @@ from opwalker.expand.bindings import BindingReader, Bindings
 from opwalker.expand.bodies import Bodies
 from opwalker.expand.configuration import configuration
 from opwalker.expand.environment import Tools
-from opwalker.expand.explicit import written_out
+from opwalker.expand.explicit import Explicit, written_members, written_out
 from opwalker.expand.files import Files
 from opwalker.expand.homes import Homes
 from opwalker.expand.instances import Judge
@@ -104,10 +104,17 @@ class Unit:
         self.resolver = Resolver(index, self.macros, builds.read_by, self.device_macros, builds.names_of)
         self.resolver.expanded = lambda path, start, end: self.device_preprocessor.span(path, start, end, path).full
         self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)
-        self.tools = Tools(index, self.resolver, self.bodies.expand, written_out=self._written_out)
+        self.tools = Tools(
+            index,
+            self.resolver,
+            self.bodies.expand,
+            written_out=self._written_out,
+            written_members=self._written_members,
+        )
         #: Enters the explicit instantiations that macros make, when one may matter.
         self.enter_instantiations: Callable[[], None] = lambda: None
         self._explicit: dict[tuple, list[dict[str, Term | None]]] = {}
+        self._members: dict[tuple, list[Explicit]] | None = None
         self.homes = Homes(self.tools)
         self._leading = Leading(index, files)
         self._registries = Registries(index, self.resolver, self.bodies, builds.names_of)
@@ -123,6 +130,12 @@ class Unit:
             whole = all(one.reason is None for one in made)
             found = self._explicit[candidate.key] = [one.bound for one in made] if whole else []
         return found
+
+    def _written_members(self, candidate: Candidate) -> list[tuple[dict[str, Term | None], str]]:
+        if self._members is None:
+            self.enter_instantiations()
+            self._members = written_members(self._index, self.resolver, self.tools)
+        return [(one.bound, one.owner or "") for one in self._members.get(candidate.key, ())]
 
     def follower(self, judge: Judge | None = None) -> Follower:
         """A fresh follower for one entry point. ``judge`` says which instances are never launched."""
@@ -185,6 +198,7 @@ class Workbench:
         self._instantiated = True
         for made in self.keep("instantiations", tuple[MadeFile, ...], lambda: self.read_made(instantiations=True)):
             self.index.add_functions(made.path, made.functions)
+            self.index.add_class_instantiations(made.path, made.instantiations)
         for unit in self._units.values():
             unit.bodies.moves.clear()  # what a name means may be another one now
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from opwalker.link.by_name import ByName
 from opwalker.link.include_folders import IncludeFolders, Searched
 from opwalker.link.traced import INCLUDES, Declared, Names, NotedFacts, Reads
-from opwalker.model.cpp import Alias, ClassDef, CppFacts, EnumDef, Function, Parameter, Variable
+from opwalker.model.cpp import Alias, ClassDef, ClassInstantiation, CppFacts, EnumDef, Function, Parameter, Variable
 
 
 class FactStore(Protocol):
@@ -200,6 +200,10 @@ class Index:
             self._facts[path] = _joined(self._facts[path], more, instead)
         else:
             self._more.setdefault(path, []).append((more, instead))
+
+    def add_class_instantiations(self, path: str, instantiations: Sequence[ClassInstantiation]) -> None:
+        """Enter explicit instantiations of classes that the file's own facts do not show."""
+        self._add(path, {"instantiations": instantiations})
 
     def add_declarations(
         self,

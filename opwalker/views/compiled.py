@@ -199,11 +199,14 @@ class Compiled:
         for path in sorted(self._unit_of):
             facts = self._index.facts(path)
             held += [(e.name, set(_WORD.findall(e.body))) for e in facts.macros if e.body]
+            held += [(a.name, set(_WORD.findall(a.target))) for a in facts.aliases if a.name]
             for function in facts.functions:
                 candidate = Candidate(path, function)
                 if function.body_end and not is_device_code(candidate):
                     if function.template or self._in_template(candidate):
-                        held.append((function.name, self._body_words(path, function)))
+                        # An operator or a destructor runs where the class is named.
+                        named = function.name if function.name.isidentifier() else "".join(function.scope[-1:])
+                        held.append((named, self._body_words(path, function)))
         for _ in range(_MAX_ROUNDS):
             added = {name for name, words in held if name not in wanted and not wanted.isdisjoint(words)}
             if not added:

@@ -1,0 +1,120 @@
+"""Instances that several files make together: what one file defines for the next, what others instantiate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from opwalker import pipeline
+
+#: A header for several languages: the branch that is read ends the condition that it stands under itself.
+ROWS_H = """
+#ifndef ROWS_DECLARED
+#if defined(ROWS_FOR_C)
+#include <stdint.h>
+typedef uint16_t row_half;
+#define ROWS_DECLARED
+#elif defined(ROWS_FOR_CUDA)
+typedef half row_half;
+#define ROWS_DECLARED
+#endif
+#if defined(ROWS_DECLARED)
+#define ROWS_WIDTH 32
+typedef struct { row_half scale; char rows[ROWS_WIDTH]; } row_block;
+#endif
+#endif
+
+#if defined(ROWS_TABLES)
+static const int row_table[] = {1, 2, 3};
+#endif
+"""
+COMMON_H = """
+#pragma once
+#ifdef USE_HIP
+#define ROWS_FOR_HIP
+#else
+#define ROWS_FOR_CUDA
+#endif
+#include "rows.h"
+"""
+SHARED = {
+    "rows.h": ROWS_H,
+    "common.cuh": COMMON_H,
+    "host.c": '#define ROWS_FOR_C\n#include "rows.h"\nint width(void) { return ROWS_WIDTH; }\n',
+    "rows.cu": """
+#include "common.cuh"
+template <int width, typename block> __global__ void unpack_kernel(const block* rows) {}
+void unpack(const void* rows) { unpack_kernel<ROWS_WIDTH><<<1, 32>>>((const row_block*)rows); }
+""",
+}
+
+RUN_H = """
+struct Gpu { cudaStream_t stream; };
+template <typename Device, typename T, unsigned N> struct Scale { void operator()(const Device& on, T* rows); };
+"""
+#: The unit that defines the members for one device; ``{made}`` are the classes that it instantiates.
+SCALE_CU = """
+#include "run.h"
+template <typename T, unsigned N> __global__ void scale_kernel(T* rows) {{}}
+template <typename T, unsigned N> struct Scale<Gpu, T, N> {{
+  void operator()(const Gpu& on, T* rows) {{ scale_kernel<T, N><<<1, 32, 0, on.stream>>>(rows); }}
+}};
+#define MADE_OF(T) template struct Scale<Gpu, T, 2>; template struct Scale<Gpu, T, 4>;
+#define MADE(T) MADE_OF(T)
+{made}
+"""
+OPS_CU = """
+#include <torch/library.h>
+#include "run.h"
+template <unsigned N> void scale_rows(at::Tensor& rows) {
+  auto run = Scale<Gpu, float, N>();
+  run(Gpu(), rows.data_ptr<float>());
+}
+void scale(at::Tensor& rows) { scale_rows<2>(rows); }
+TORCH_LIBRARY(rowkit, m) { m.def("scale(Tensor! rows) -> ()", &scale); }
+"""
+
+
+@pytest.fixture
+def only_kernel(library: Callable[[Mapping[str, str]], Path], tmp_path: Path):
+    """The only kernel of a tree of files."""
+
+    def read(files: Mapping[str, str]):
+        options = pipeline.Options(source=str(library(files)), cache=tmp_path / "cache", jobs=1)
+        (kernel,) = pipeline.kernels(options).kernels
+        return kernel
+
+    return read
+
+
+def test_a_branch_that_ends_its_own_condition_is_read_to_its_end(only_kernel) -> None:
+    kernel = only_kernel(SHARED)
+    assert (kernel.instances, kernel.complete) == (("32, row_block",), True)
+
+
+def test_a_header_that_was_read_before_is_not_read_again(only_kernel) -> None:
+    """What ended the condition was read before: the rest of the branch is not."""
+    before = {"rows.cu": "#define ROWS_DECLARED\n" + SHARED["rows.cu"]}
+    kernel = only_kernel(SHARED | before)
+    assert not kernel.instances
+    assert not kernel.complete
+
+
+@pytest.mark.parametrize(
+    ("made", "instances", "complete"),
+    [
+        ("MADE(float)", ("float, 2u", "float, 4u"), True),
+        ("MADE_OF(float) MADE_OF(int)", ("float, 2u", "float, 4u", "int, 2u", "int, 4u"), True),
+        ("template struct Scale<Gpu, float, 2>;", ("float, 2u",), True),
+        ("template struct Scale<Gpu, double, 2>;", ("double, 2u",), False),
+        ("", (), False),
+    ],
+)
+def test_members_that_another_unit_defines_are_those_that_it_instantiates(
+    only_kernel, made: str, instances: tuple[str, ...], complete: bool
+) -> None:
+    kernel = only_kernel({"run.h": RUN_H, "scale.cu": SCALE_CU.format(made=made), "ops.cu": OPS_CU})
+    assert kernel.ops == ("rowkit::scale",)
+    assert (kernel.instances, kernel.complete) == (instances, complete)
