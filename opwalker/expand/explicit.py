@@ -7,7 +7,7 @@ follow with their template parameters bound.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from opwalker.expand.deduction import deduce
 from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.homes import Home, Homes
 from opwalker.expand.resolve import Candidate, Context, Resolver
+from opwalker.expand.specialised import Specialisations, is_full
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import Term, Unknown, join_arguments
 from opwalker.facts.cpp_brackets import split_commas
@@ -84,9 +85,27 @@ def _functions(path: str, function: Function, resolver: Resolver, tools: Tools) 
     if function.owner is not None:
         yield from _members(path, function, tools, origin)
         return
-    for candidate in resolver.function(qualified, context, None, kernel=kernel).candidates:
+    found = resolver.function(qualified, context, None, kernel=kernel).candidates
+    for candidate in found:
         if candidate.function.template and len(candidate.function.parameters) == len(function.parameters):
-            yield replace(_read(tools, context, candidate, function), origin=origin)
+            made = _specialised(replace(_read(tools, context, candidate, function), origin=origin), found, tools)
+            if made is not None:
+                yield made
+
+
+def _specialised(made: Explicit, rivals: Sequence[Candidate], tools: Tools) -> Explicit | None:
+    """An instantiation of a kernel as that of the full specialisation which it means; None for one of a host function:
+    a full specialisation is compiled where it is defined."""
+    if made.reason is not None or not any(is_full(rival.function) for rival in rivals):
+        return made
+    try:
+        printed = [made.text[a:b].strip() for a, b in split_commas(made.text)]
+        meant = Specialisations(tools).meant(made.candidate, rivals, printed)
+    except Unknown as unknown:
+        return replace(made, reason=str(unknown))
+    if meant is None:
+        return made
+    return replace(made, candidate=meant) if "global" in meant.function.flags else None
 
 
 def _members(path: str, function: Function, tools: Tools, origin: Origin) -> Iterator[Explicit]:

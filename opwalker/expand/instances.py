@@ -194,8 +194,15 @@ class InstanceReader:
     ) -> list[tuple[Candidate, Instances]]:
         """The full specialisations of a kernel template that a mention compiles instead of the template."""
         full = [r for r in rivals if is_full(r.function)]
-        if not full or not candidate.function.template:
+        if not full:
             return []
+        if not candidate.function.template:
+            if candidate != full[0] or any(rival.function.template for rival in rivals):
+                return []
+            declared = self._declared(candidate)
+            if declared is None:
+                return []
+            candidate = declared  # a template that is only declared, all its instances are specialisations
         parameters = template_parameters(candidate.function.template)
         out: dict[tuple, tuple[Candidate, Instances]] = {}
         target = target_type(body, offset) if passed is None else None
@@ -215,6 +222,14 @@ class InstanceReader:
                     made = Instances((join_arguments(printed),), around.doubt or frame.doubt)
                     out.setdefault((*meant.key, made.texts), (meant, made))
         return list(out.values())
+
+    def _declared(self, special: Candidate) -> Candidate | None:
+        """The template that a full specialisation is one of."""
+        try:
+            found = self._fitter.specialisations.own(special)
+        except Unknown:
+            return None
+        return found[0] if found else None
 
     def entries(
         self, candidates: Sequence[Candidate], body: Body, frame: Frame, call: CallFact

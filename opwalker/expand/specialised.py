@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from opwalker.expand.deduction import Mismatch, unify
 from opwalker.expand.environment import Environment, Tools
+from opwalker.expand.qualified import visible
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import Term
@@ -52,6 +53,21 @@ class Specialisations:
         for rival, arguments in self.of(candidate, rivals):
             if ["".join(text.split()) for text in arguments] == wanted:
                 return rival
+        return None
+
+    def own(self, special: Candidate) -> tuple[Candidate, list[str]] | None:
+        """The template that a full specialisation is one of, if only declared, with the printed arguments; None where
+        it is not in the source. Raises Unknown where the arguments are not known."""
+        function = special.function
+        around = visible(function.scope)
+        for path, other in self._tools.index.functions(function.name):
+            if not other.template or other.owner is not None or "explicit_instantiation" in other.flags:
+                continue
+            if visible(other.scope) == around and ("global" in other.flags) == ("global" in function.flags):
+                candidate = Candidate(path, other)
+                printed = self._arguments(candidate, special)
+                if printed is not None:
+                    return candidate, printed
         return None
 
     def _arguments(self, candidate: Candidate, special: Candidate) -> list[str] | None:

@@ -13,6 +13,7 @@ from functools import cached_property
 from opwalker.expand.callees import is_device_code
 from opwalker.expand.mentions import mentions
 from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.specialised import is_full
 from opwalker.expand.workbench import Workbench
 from opwalker.link.build_cmake import is_foreign
 from opwalker.model.cpp import Function, Variable
@@ -91,7 +92,9 @@ class Compiled:
         for path, unit in self.read_files():
             for function in self._index.facts(path).functions:
                 candidate = Candidate(path, function)
-                if not function.body_end or is_device_code(candidate) or function.template is not None:
+                if not function.body_end or is_device_code(candidate):
+                    continue
+                if function.template is not None and not is_full(function):
                     continue
                 words = self._body_words(path, function)
                 if self._wanted.isdisjoint(words) or self._in_template(candidate):
@@ -194,7 +197,7 @@ class Compiled:
         wanted: set[str] = set()
         for path in self._index.paths_with("kernel"):
             facts = self._index.facts(path)
-            wanted.update(f.name for f in facts.functions if "global" in f.flags and f.template)
+            wanted.update(f.name for f in facts.functions if "global" in f.flags and f.template is not None)
         held: list[tuple[str, set[str]]] = []
         for path in sorted(self._unit_of):
             facts = self._index.facts(path)

@@ -224,7 +224,7 @@ def _add_unreached(
     for found in finder.by_variables(compiled):
         entered.update(found.entered)
         gathered.add(None, (*found.launches, *found.asked))
-    for made in outside.kernels():
+    for made in (*outside.kernels(), *outside.specialised()):
         function = made.candidate.function
         gathered.made((made.candidate.path, function.line, function.qualified_name), made)
     for path, function in _definitions(workbench):
@@ -245,7 +245,7 @@ class _Mentions:
 
     def elsewhere(self, path: str, function: Function) -> str | None:
         """One that may compile further instances of a kernel, in words."""
-        if function.template is None:
+        if not function.template:
             return None
         for other in self._paths:
             if path not in self._workbench.index.closure(other):

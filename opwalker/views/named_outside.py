@@ -18,6 +18,8 @@ from opwalker.expand.explicit import Explicit
 from opwalker.expand.instances import InstanceReader
 from opwalker.expand.mentions import mentions
 from opwalker.expand.resolve import Candidate, Context
+from opwalker.expand.specialised import Specialisations, is_full
+from opwalker.expand.terms import Unknown, join_arguments
 from opwalker.expand.workbench import Workbench
 from opwalker.model.cpp import CppFacts, Function
 from opwalker.model.reach import Origin
@@ -67,6 +69,23 @@ class Outside:
                 if made.texts or made.reason:
                     origin = Origin("argument", written, context.path, variable.line)
                     yield Explicit(one, {}, "".join(made.texts), made.reason, origin)
+
+    def specialised(self) -> Iterator[Explicit]:
+        """The full specialisations of kernels: each is compiled where it is defined, whatever launches it."""
+        known = Specialisations(self._unit.tools)
+        for path in self._index.paths_with("kernel"):
+            for function in self._index.facts(path).functions:
+                if "global" not in function.flags or not function.body_end or not is_full(function):
+                    continue
+                if not self._compiled.is_compiled(path, function):
+                    continue
+                try:
+                    found = known.own(Candidate(path, function))
+                except Unknown:
+                    continue
+                if found is not None:
+                    origin = Origin("instantiation", function.qualified_name, path, function.line)
+                    yield Explicit(Candidate(path, function), {}, join_arguments(found[1]), None, origin)
 
     def elsewhere(self, path: str, function: Function, instances: set[str]) -> str | None:
         """A place outside of functions that names an instance of a kernel which was not found, in words."""
