@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Set
 from functools import cached_property
 
 from msgspec import Struct
@@ -278,10 +279,11 @@ class MacroTable:
         return None
 
     def _before(
-        self, name: str, path: str, offset: int, seen: set[str], root: str, apart: str = ""
+        self, name: str, path: str, offset: int, within: Set[str], root: str, apart: str = ""
     ) -> list[tuple[str, MacroEvent, bool | None]]:
-        """Events of ``name`` before a place, latest first, up to the first one that certainly holds; without those of
-        the file ``apart``, which is only just being included."""
+        """Events of ``name`` before a place, latest first, up to the first one that certainly holds; ``within`` are the
+        files that include this one, which it does not include once more. The events of the file ``apart`` are left out:
+        it is only just being included."""
         if name not in self._index.names_of_kind("macro") and name not in self._index.names_of_kind("undef"):
             return []
         # A header is the same in all units whose own files define nothing before they include it.
@@ -301,11 +303,10 @@ class MacroTable:
         facts = self._index.stored(path)
         for at, event in events:
             if isinstance(event, str):
-                if event in seen or event == apart:
+                if event in within or event == apart:
                     continue
                 if event not in self._definers(name) and not self._included_defines(name, event):
                     continue
-                seen.add(event)
                 include = next((i for i in facts.includes if i.offset == at), None)
                 reached = (
                     self.truth(path, facts.conditions[include.condition], at, root if sets else path)
@@ -314,8 +315,9 @@ class MacroTable:
                 )
                 if reached is False:
                     continue
-                inner = self._before(name, event, _END, seen, root, apart)
-                out += [(p, e, t if reached else None) for p, e, t in inner]
+                inner = self._before(name, event, _END, within | {event}, root, apart)
+                held = [one[:2] for one in out]
+                out += [(p, e, t if reached else None) for p, e, t in inner if (p, e) not in held]
             else:
                 terms = facts.conditions[event.condition]
                 if self._is_fallback(path, event):

@@ -24,6 +24,7 @@ from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.reach import Follower
 from opwalker.expand.registries import Registries
 from opwalker.expand.resolve import Candidate, Resolver, is_header
+from opwalker.expand.settled import Settled
 from opwalker.expand.terms import Term
 from opwalker.expand.tokens import tokenize
 from opwalker.facts.cpp_heads import parse_parameters
@@ -101,6 +102,7 @@ class Unit:
         )
         self.preprocessor = Preprocessor(files, self.macros)
         self.device_preprocessor = Preprocessor(files, self.device_macros)
+        self.settled = Settled(self.macros, self.preprocessor)
         self.resolver = Resolver(index, self.macros, builds.read_by, self.device_macros, builds.names_of)
         self.resolver.expanded = lambda path, start, end: self.device_preprocessor.span(path, start, end, path).full
         self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)
@@ -176,6 +178,7 @@ class Workbench:
         index.scope_name = self._scope_name
         index.parameters = self._parameters
         index.template_head = self._template_head
+        index.settled = lambda path, facts: self.unit().settled.functions(path, facts)
         for one in self.read_made() if made is None else made:
             self.files.extend(one.path, one.texts)
             index.add_functions(one.path, one.functions, one.instead)

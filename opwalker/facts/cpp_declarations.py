@@ -375,8 +375,9 @@ class Declarations:
     def _function(self, text, start, parsed: FunctionHead, scope, class_name, body_start, body_end) -> Function | None:
         offset = start + parsed.name_offset
         listed = text[start + parsed.parameters_start : start + parsed.parameters_end]
-        # One name may have several lists of parameters around it, each in a branch of its own.
-        if not self._new(offset, f"function {parsed.template} {' '.join(listed.split())}"):
+        # One name may have several lists of parameters around it, each in a branch of its own; or be a kernel in one.
+        kind = "kernel" if "global" in parsed.flags else "function"
+        if not self._new(offset, f"{kind} {parsed.template} {' '.join(listed.split())}"):
             return None
         end = body_start or start + parsed.parameters_end
         condition = self._conditionals.of_selected(text, start, offset, end)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
+from collections.abc import Callable
 
 from opwalker.facts.cpp_bindings import read_bindings
 from opwalker.facts.cpp_brackets import match_bracket
@@ -124,6 +125,14 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
     return "".join((*pieces, text[at:]))
 
 
+def _is_unbalanced(group: Group, count: Callable[[str, int, int], int]) -> bool:
+    return any(
+        count(opening, branch.start, branch.end) != count(closing, branch.start, branch.end)
+        for branch in group.branches
+        for opening, closing in ("{}", "()")
+    )
+
+
 class _Reader:
     """Walks the scopes of a file, once per branch where branches exclude each other."""
 
@@ -167,15 +176,17 @@ class _Reader:
                 return bisect_left(places[bracket], end) - bisect_left(places[bracket], start)
         else:
             count = text.count
-        return [
-            group
-            for group in groups
-            if any(
-                count(opening, branch.start, branch.end) != count(closing, branch.start, branch.end)
-                for branch in group.branches
-                for opening, closing in ("{}", "()")
-            )
-        ]
+        found = [group for group in groups if _is_unbalanced(group, count)]
+        return self._without_outer(found) if len(found) <= MANY_GROUPS else found
+
+    def _without_outer(self, found: list[Group]) -> list[Group]:
+        """The groups that open or close blocks themselves, and not only by the branches of others within them."""
+        exclusive: list[Group] = []
+        for group in reversed(found):
+            inner = [one for one in exclusive if group.start < one.start and one.end <= group.end]
+            if not inner or _is_unbalanced(group, self._select(inner, 0).count):
+                exclusive.insert(0, group)
+        return exclusive
 
     def _select(self, groups: list[Group], number: int) -> str:
         """The text in which each exclusive group shows one branch only.
@@ -355,7 +366,7 @@ class _Reader:
             if len(group.branches) == 1 and group.end <= stop and self._holds_parameters(group, start):
                 self._split.add(group.start)
             elif len(group.branches) > 1 and group.start >= line_start:
-                within = group.end <= stop and self._holds_heads(group)
+                within = group.end <= stop and (self._holds_heads(group) or self._holds_some_kernel(group))
                 if within or self._text[start : group.start].strip():
                     self._split.add(group.start)
 
@@ -372,6 +383,10 @@ class _Reader:
         """Whether several branches of a group that a declaration begins with each hold a head of their own."""
         heads = [parse_function(self._text[branch.start : branch.end], None) for branch in group.branches]
         return len(heads) - heads.count(None) > 1
+
+    def _holds_some_kernel(self, group: Group) -> bool:
+        """Whether a function is a kernel by some of the branches that its declaration begins with."""
+        return len({"__global__" in self._text[branch.start : branch.end] for branch in group.branches}) > 1
 
     def _groups_between(self, start: int, stop: int) -> list[Group]:
         groups = self._conditionals.groups

@@ -198,14 +198,18 @@ class Conditionals:
         """The id of the condition that a declaration stands under which is read from ``text``, a selection of branches:
         that of its name (``start``), and those of the branches in ``[first, end)`` that are read apart from others."""
         number = bisect_left(self.groups, first, key=lambda group: group.start)
+        while number and first < self.groups[number - 1].end <= start:
+            number -= 1  # the declaration begins within a branch
         terms = self.conditions[self.at(start)]
         outer = terms
+        hidden: list[tuple[int, int]] = []  # branches that are not shown: what they hold says nothing
         while number < len(self.groups) and self.groups[number].start < end:
             group = self.groups[number]
             number += 1
-            if group.start not in self.apart:
+            if group.start not in self.apart or any(at <= group.start < stop for at, stop in hidden):
                 continue
             shown = [b for b in group.branches if not text[b.start : b.end].isspace()]
+            hidden += [(b.start, b.end) for b in group.branches if b not in shown]
             if shown:
                 own = self.conditions[shown[0].condition]
             else:

@@ -80,6 +80,8 @@ class Index:
         self.scope_name: Callable[[str, str, int], str | None] | None = None
         #: Gives the parameters of a function whose list holds a macro, expanded.
         self.parameters: Callable[[str, Function], tuple[Parameter, ...]] | None = None
+        #: Gives the functions of a file with those settled that stand in several readings, none of them the build's.
+        self.settled: Callable[[str, CppFacts], tuple[Function, ...]] | None = None
         #: Gives the text of a template head that holds a macro, expanded.
         self.template_head: Callable[[str, str, int], str] | None = None
 
@@ -149,6 +151,8 @@ class Index:
         """The facts with macros in scopes, parameter lists and template heads spelt by what they stand for."""
         macros = self.names_of_kind("macro")
         changed: dict[str, tuple] = {}
+        if self.settled is not None:
+            facts = replace(facts, functions=self.settled(path, facts))
         for name in ("functions", "classes", "enums", "aliases", "variables", "invocations"):
             entries = getattr(facts, name)
             if not macros.isdisjoint({part for item in entries for part in item.scope}):

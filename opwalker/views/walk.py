@@ -46,6 +46,7 @@ from opwalker.views.host import body_facts, checked_locals, read_host
 from opwalker.views.joined import NativeSide, joined_walk
 from opwalker.views.launch_values import chosen, configuration, others_streams
 from opwalker.views.layout import taken_as_lengths
+from opwalker.views.left_out import with_left_out
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
 from opwalker.views.ownership import is_allocation, ownership_of
 from opwalker.views.parameters import host_parameters, with_code
@@ -194,6 +195,7 @@ class WalkView:
             reach = follower.follow_named(host, host.path, context, owner, named.template)
         else:
             reach = follower.follow(host, host.path)
+        reach = with_left_out(self._workbench, unit, reach, host.path)
         if not self._hosts:
             return self._bare(Implementation(certainty=certainty, host=None, **common), reach)
         parameters = host_parameters(self._workbench, host, argument_names, wrapper)

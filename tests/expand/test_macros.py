@@ -201,3 +201,20 @@ def test_a_scope_is_named_whatever_is_asked_first(first: str) -> None:
     if first == "the macro":
         assert choice(bench, "SPACE").event.body.strip() == "kit"
     assert [one.qualified_name for one in bench.index.facts("a.cu").functions] == ["kit::f"]
+
+
+HEADERS = {
+    "defs.h": "#ifdef MAYBE\n#define X 1\n#endif\n",
+    "other.h": "#define X 9\n",
+    "a.h": '#include "defs.h"\n',
+    "b.h": '#include "defs.h"\n',
+    "both.cu": '#include "a.h"\n#include "b.h"\nint both = X;\n',
+    "one.cu": '#include "a.h"\nint one = X;\n',
+}
+
+
+@pytest.mark.parametrize("order", [("one.cu", "both.cu"), ("both.cu", "one.cu")])
+def test_what_a_header_defines_does_not_hang_on_what_was_asked_before(order: tuple[str, ...]) -> None:
+    bench = tree(HEADERS)
+    found = {path: shown(choice(bench, "X", path, len(HEADERS[path]))) for path in order}
+    assert found == dict.fromkeys(order, ("defs.h", " 1", "proved", 0))

@@ -1,0 +1,74 @@
+"""Functions whose parameters stand under conditions of their own (``void f(int a, #if WIDE … #endif int b)``).
+
+In: the readings of a function that the facts hold, each for one choice of all branches in its head. Out: where the
+build chooses another mixture than any of them, one function with the parameters that the build reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import repeat
+
+from msgspec.structs import replace
+
+from opwalker.expand.macros import MacroTable
+from opwalker.expand.preprocess import Preprocessor
+from opwalker.facts.cpp_heads import parse_parameters
+from opwalker.model.cpp import CppFacts, Function, Parameter
+
+
+class Settled:
+    """Settles readings for one build's macros."""
+
+    def __init__(self, macros: MacroTable, preprocessor: Preprocessor) -> None:
+        self._macros = macros
+        self._preprocessor = preprocessor
+
+    def functions(self, path: str, facts: CppFacts) -> tuple[Function, ...]:
+        """The functions of a file, with those of which no reading is the build's."""
+        if len({function.offset for function in facts.functions}) == len(facts.functions):
+            return facts.functions
+        readings: dict[int, list[Function]] = {}
+        for function in facts.functions:
+            readings.setdefault(function.offset, []).append(function)
+        out: dict[int, Function] = {}
+        for offset, same in readings.items():
+            if len(same) > 1 and (settled := self._settled(path, facts, same)) is not None:
+                out[offset] = settled
+        if not out:
+            return facts.functions
+        kept = (f for f in facts.functions if f.offset not in out or f is readings[f.offset][0])
+        return tuple(out.get(f.offset, f) for f in kept)
+
+    def _settled(self, path: str, facts: CppFacts, same: list[Function]) -> Function | None:
+        terms = [facts.conditions[f.condition] for f in same]
+        if len({(f.body_start, f.template) for f in same}) > 1 or any(map(self._holds, repeat(path), terms, same)):
+            return None
+        outer = _common(terms)
+        if outer not in facts.conditions or not self._holds(path, outer, same[0]):
+            return None
+        # What stands before the name is that of the reading with most in common with the build.
+        near = min(range(len(same)), key=lambda n: sum(not self._holds(path, (t,), same[n]) for t in terms[n]))
+        placed = [p for f in same for p in f.parameters]
+        if not placed:
+            return None
+        start, end = min(p.offset for p in placed), max(p.end for p in placed)
+        text = self._preprocessor.span(path, start, end, path).full
+        parameters = tuple(
+            Parameter(kind, name, default, end, end)
+            for kind, name, default, _, _ in parse_parameters(text, 0, len(text))
+        )
+        return replace(same[near], parameters=parameters, condition=facts.conditions.index(outer))
+
+    def _holds(self, path: str, terms: tuple[str, ...], function: Function) -> bool:
+        return self._macros.truth(path, terms, function.offset, path) is not False
+
+
+def _common(terms: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """What several conditions begin with: that of the declaration, before those of the branches in its head."""
+    out: list[str] = []
+    for those in zip(*terms, strict=False):
+        if len(set(those)) > 1:
+            break
+        out.append(those[0])
+    return tuple(out)
