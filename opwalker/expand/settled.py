@@ -11,16 +11,19 @@ from itertools import repeat
 
 from msgspec.structs import replace
 
+from opwalker.expand.files import Files
 from opwalker.expand.macros import MacroTable
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.facts.cpp_heads import parse_parameters
+from opwalker.facts.cpp_text import line_starts
 from opwalker.model.cpp import CppFacts, Function, Parameter
 
 
 class Settled:
     """Settles readings for one build's macros."""
 
-    def __init__(self, macros: MacroTable, preprocessor: Preprocessor) -> None:
+    def __init__(self, files: Files, macros: MacroTable, preprocessor: Preprocessor) -> None:
+        self._files = files
         self._macros = macros
         self._preprocessor = preprocessor
 
@@ -47,8 +50,7 @@ class Settled:
         outer = _common(terms)
         if outer not in facts.conditions or not self._holds(path, outer, same[0]):
             return None
-        # What stands before the name is that of the reading with most in common with the build.
-        near = min(range(len(same)), key=lambda n: sum(not self._holds(path, (t,), same[n]) for t in terms[n]))
+        like = self._like(path, same)
         placed = [p for f in same for p in f.parameters]
         if not placed:
             return None
@@ -58,7 +60,16 @@ class Settled:
             Parameter(kind, name, default, end, end)
             for kind, name, default, _, _ in parse_parameters(text, 0, len(text))
         )
-        return replace(same[near], parameters=parameters, condition=facts.conditions.index(outer))
+        return replace(like, parameters=parameters, condition=facts.conditions.index(outer))
+
+    def _like(self, path: str, same: list[Function]) -> Function:
+        """The reading with what the build reads before the name: a kernel, or none."""
+        if len({"global" in function.flags for function in same}) == 1:
+            return same[0]
+        view = self._files.view(path)
+        start = line_starts(view.blanked.plain)[min(function.start_line for function in same) - 1]
+        is_kernel = "__global__" in self._preprocessor.span(path, start, same[0].offset, path).full
+        return next(function for function in same if ("global" in function.flags) is is_kernel)
 
     def _holds(self, path: str, terms: tuple[str, ...], function: Function) -> bool:
         return self._macros.truth(path, terms, function.offset, path) is not False

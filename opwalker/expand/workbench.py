@@ -102,7 +102,7 @@ class Unit:
         )
         self.preprocessor = Preprocessor(files, self.macros)
         self.device_preprocessor = Preprocessor(files, self.device_macros)
-        self.settled = Settled(self.macros, self.preprocessor)
+        self.settled = Settled(files, self.macros, self.preprocessor)
         self.resolver = Resolver(index, self.macros, builds.read_by, self.device_macros, builds.names_of)
         self.resolver.expanded = lambda path, start, end: self.device_preprocessor.span(path, start, end, path).full
         self.bodies = Bodies(files, self.preprocessor, self.device_preprocessor)

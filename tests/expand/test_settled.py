@@ -53,3 +53,26 @@ def test_a_function_that_no_build_reads_stays_out() -> None:
     head, tail = text.split("void launch")[0], "void launch" + text.split("void launch")[1].split("void entry")[0]
     bench = tree({"a.cu": f"#define MINE 0\n{head}#if MINE\n{tail}#endif\n"})
     assert not [f for f in bench.index.functions("launch") if bench.unit().resolver.is_read("a.cu", f[1])]
+
+
+QUALIFIED = """#define WIDE {wide}
+#if {fused}
+__device__ __forceinline__
+#else
+__global__
+#endif
+void impl(float* x,
+#if WIDE
+  int width,
+#endif
+  int n) {{}}
+"""
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+@pytest.mark.parametrize(("fused", "flag"), [("defined(WIDE)", "device"), ("!defined(WIDE)", "global")])
+def test_what_is_a_kernel_in_the_build_is_one(wide: int, fused: str, flag: str) -> None:
+    bench = tree({"a.cu": QUALIFIED.format(wide=wide, fused=fused)})
+    (read,) = [f for _, f in bench.index.functions("impl") if bench.unit().resolver.is_read("a.cu", f)]
+    assert flag in read.flags and {"global", "device"} - set(read.flags)
+    assert [p.name for p in read.parameters] == (["x", "width", "n"] if wide else ["x", "n"])
