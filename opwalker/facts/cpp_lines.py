@@ -62,7 +62,7 @@ class _Reader:
 
     def __init__(self, text: str, left_out: Iterable[tuple[int, int]]) -> None:
         self.lines = text.split("\n")
-        self._held = set(_held(text))
+        self._held = set(held_lines(text))
         for first, last in left_out:
             self.lines[first - 1 : last] = [""] * (last - first + 1)
             self._held.difference_update(range(first - 1, last))
@@ -124,7 +124,7 @@ class _Reader:
 
 
 @lru_cache(maxsize=8)
-def _held(text: str) -> frozenset[int]:
+def held_lines(text: str) -> frozenset[int]:
     """Lines, by number from 0, that begin within a comment, a string or a line that goes on. One text is read several
     times with other lines left out."""
     starts = line_starts(text)

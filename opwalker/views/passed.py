@@ -31,8 +31,19 @@ class Passed(Struct, frozen=True):
 
 
 def with_patterns(session, walk: Walk) -> Walk:
-    """A walk with the patterns that it passes: kept for as long as what it passes does not change."""
-    functions, definitions = tuple(dict.fromkeys(_functions(walk))), tuple(dict.fromkeys(_definitions(walk)))
+    """A walk with the patterns that it passes: kept for as long as what it passes does not change, host functions apart
+    from the rest."""
+    hosts = tuple(dict.fromkeys(_hosts(walk)))
+    further = tuple(place for place in dict.fromkeys(_functions(walk)) if place not in hosts)
+    pieces = ((hosts, ()), (further, tuple(dict.fromkeys(_definitions(walk)))))
+    found = {one for functions, definitions in pieces for one in _passed(session, functions, definitions)}
+    return replace(walk, patterns=tuple(sorted(found, key=lambda ref: (ref.id, ref.file, ref.line))))
+
+
+def _passed(session, functions: tuple[Place, ...], definitions: tuple[Place, ...]) -> tuple[PatternRef, ...]:
+    """The patterns at some places."""
+    if not functions and not definitions:
+        return ()
 
     def passed(bench) -> Passed:
         from opwalker.views.patterns import of_places
@@ -46,18 +57,25 @@ def with_patterns(session, walk: Walk) -> Walk:
     found = asked((_files(functions), _files(definitions)))
     if (found.functions, found.definitions) != (functions, definitions):
         found = asked((functions, definitions))
-    return replace(walk, patterns=found.patterns)
+    return found.patterns
 
 
 def _files(places: Sequence[Place]) -> tuple[str, ...]:
     return tuple(place.file for place in places)
 
 
-def _functions(walk: Walk) -> Iterator[Place]:
-    """The functions of a walk: host functions, helpers, kernels, and the device functions that these call."""
+def _hosts(walk: Walk) -> Iterator[Place]:
+    """The host functions of a walk."""
     for one in walk.implementations:
-        for part in (one.host, *one.helpers, *one.kernels):
-            if part is not None and not part.file.endswith(".py"):
+        if one.host is not None and not one.host.file.endswith(".py"):
+            yield Place(one.host.file, one.host.line)
+
+
+def _functions(walk: Walk) -> Iterator[Place]:
+    """What host functions enter in a walk: helpers, kernels, and the device functions that these call."""
+    for one in walk.implementations:
+        for part in (*one.helpers, *one.kernels):
+            if not part.file.endswith(".py"):
                 yield Place(part.file, part.line)
         for kernel in one.kernels:
             yield from (Place(call.at.file, call.at.line) for call in kernel.calls)

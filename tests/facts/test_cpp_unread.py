@@ -53,8 +53,12 @@ def test_a_span_that_goes_beyond_functions() -> None:
 
 
 KEPT = {
-    "a directive": "  int y = x;\n#define Y 1\n",
-    "a branch": "  int y = x;\n#ifdef Y\n#endif\n",
+    "a branch that begins elsewhere": "  int y = x;\n#endif\n",
+    "a branch that ends elsewhere": "#if Y\n  int y = x;\n",
+    "an else of elsewhere": "#if Y\n#endif\n#else\n",
+    "what may be no directive": "/*\n#define Y 1\n*/\n",
+    "a directive that goes on behind a comment": "#define Y 1 /*\n*/ + 1\n",
+    "a directive that is not known": "#embed Y\n",
     "a line that goes on": "  int y = \\\n x;\n",
 }
 
@@ -65,6 +69,28 @@ def test_what_says_something_of_other_places_stays(what: str, read: int) -> None
     text = TEXT.replace("  int y = x;\n", KEPT[what])
     assert text != TEXT
     assert left_out(text, what=read) == []
+
+
+DIRECTIVES = {
+    "a definition": "#define Y 1\n",
+    "a definition over lines": "#define Y 1 \\\n  + 1\n",
+    "a branch": "#ifdef Y\n",
+    "an inclusion": '#include "a.inc"\n',
+}
+
+
+@pytest.mark.parametrize("what", DIRECTIVES)
+def test_directives_stay_where_what_is_around_them_does_not(what: str) -> None:
+    directive = DIRECTIVES[what]
+    end = "#endif\n" if directive.startswith("#if") else ""
+    text = TEXT.replace("  int y = x;\n", f"  int y = x;\n{directive}  y += 1;\n{end}")
+    assert left_out(text, what=HEAD) == ["  int y = x;", "  y += 1;", "  return y;"]
+    stretches = unread(scan_text(text), text, lambda f: NOTHING if f.name == "unused" else ALL)
+    other = text.replace("  y += 1;\n", "  y += 1;\n  y += 2;\n")
+    others = unread(scan_text(other), other, lambda f: NOTHING if f.name == "unused" else ALL)
+    assert read_lines(text, stretches).digest == read_lines(other, others).digest
+    changed = text.replace(directive, directive.replace("1", "2").replace("Y", "Z").replace("a.inc", "b.inc"))
+    assert read_lines(changed, stretches).digest != read_lines(text, stretches).digest
 
 
 def test_a_pragma_says_nothing_of_other_places() -> None:
