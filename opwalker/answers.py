@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.errors import InternalError
 from opwalker.model.source import SourceRoot
@@ -121,7 +122,7 @@ class Answers:
             if found is not None and (trace.files != self._files_state or dict(trace.made) != made):
                 found = self._brought_up(found, trace, made, moves)
             if found is not None:
-                self._read.update(trace)
+                self._read.update(self._now(trace))
                 return found
         found = self.recall(whole, kind)
         if found is not None:
@@ -158,6 +159,15 @@ class Answers:
             return None
         found = moves_of(trace, changes, made, self._made_names, exact=not moves)
         return found if found is None else moved(answer, found) if moves else answer
+
+    def _now(self, trace: Trace) -> Trace:
+        """The trace of an answer that still holds, with spans where their text is now: what is kept with it as a part
+        is compared with the files as they are now."""
+        changes = {one.path: one for one in self._changes_since(trace.files) or ()}
+        if trace.files == self._files_state or not changes:
+            return trace
+        parts = ((path, changes[path].spans(held) if path in changes else held) for path, held in trace.parts)
+        return replace(trace, parts=tuple(parts))
 
     def _changes_since(self, files: str) -> list[Change] | None:
         """The C++ files that have changed since a state of them; None where that is not known, or where they are too

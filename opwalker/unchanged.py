@@ -64,6 +64,18 @@ class Change:
         back = _longest(most - front, lambda length: then[len(then) - length :] == now[len(now) - length :])
         return front, len(then) - back
 
+    def spans(self, then: Iterable[Span]) -> tuple[Span, ...]:
+        """Where spans of the earlier text are now; one that what has changed begins or ends in holds all of that."""
+        begin, end = self._stretch
+        further = len(self._now.text) - len(self._then.text)
+        return tuple(
+            (
+                a if a <= begin else a + further if a >= end else begin,
+                b if b <= begin else max(b, end) + further,
+            )
+            for a, b in then
+        )
+
     @cached_property
     def _blank(self) -> bool:
         """Whether nothing but blanks has changed."""

@@ -321,3 +321,25 @@ def test_code_of_regular_expressions_is_there_before_any_process_is_forked(
         walked(KIT, tmp_path)
     assert held[0] is not None and "0:only this test asks for it" not in held[0]
     assert held[1] is not None and "0:only this test asks for it" in held[1]
+
+
+def test_a_part_that_still_holds_is_compared_where_it_stands_now(tmp_path: Path) -> None:
+    """The first edit moves what one part was read from and makes the whole anew; the second one changes it."""
+    root, header = tmp_path / "kit", tmp_path / "kit" / "widths.cuh"
+    root.mkdir()
+    header.write_text(
+        "__device__ inline float twice(float x) {\n  x *= 2;\n  return x;\n}\n"
+        "constexpr int width() {\n  return 128;\n}\n"
+    )
+    (root / "scale.cu").write_text(
+        '#include <torch/library.h>\n#include "widths.cuh"\n'
+        "template <int N>\n__global__ void scale_kernel(float* x) {\n  x[threadIdx.x] = twice(x[threadIdx.x]);\n}\n"
+        "void scale(torch::Tensor& x) {\n  scale_kernel<width()><<<1, 128>>>(x.data_ptr<float>());\n}\n"
+        'TORCH_LIBRARY(kit, m) {\n  m.def("scale(Tensor! x) -> ()");\n  m.impl("scale", torch::kCUDA, &scale);\n}\n'
+    )
+    assert b'"128"' in walked(root, tmp_path / "cache", "kit::scale")
+    more = "".join(f"  x += {number};\n" for number in range(60))
+    header.write_text(header.read_text().replace("  x *= 2;\n", more))
+    walked(root, tmp_path / "cache", "kit::scale")
+    header.write_text(header.read_text().replace("128", "256"))
+    assert walked(root, tmp_path / "cache", "kit::scale") == walked(root, tmp_path / "fresh", "kit::scale")

@@ -130,6 +130,17 @@ def test_places_that_are_no_lines() -> None:
     assert now(IN_PART, "\n" + TEXT, exact=True) is None
 
 
+def test_where_spans_are_after_an_edit() -> None:
+    after = TEXT.replace("return x;", "return x + 1;", 1)
+    change = Change("a.cu", version(TEXT), version(after))
+    last = TEXT.index("int last")
+    held = ((0, 4), (last, last + 3), (USED, USED + 9), (USED + 8, USED + 9), (0, USED + 8), (USED + 8, last))
+    texts = [after[a:b] for a, b in change.spans(held)]
+    assert texts == [
+        TEXT[:4], "int", "return x + 1;", " + 1;", after[: USED + 8], after[USED + 8 : after.index("int last")],
+    ]  # fmt: skip
+
+
 def test_spans_that_go_beyond_functions() -> None:
     trace = reads("used", parts=True, spans=((0, len(TEXT)),))
     assert now(trace, FRONT) is None
