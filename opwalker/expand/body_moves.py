@@ -87,6 +87,8 @@ class MoveReader:
         self._hosts = HostFinder(index, resolver, bodies, self._instances)
         self._launches = LaunchReader(self._kernels)
         self._moves: list[Move] = []
+        #: Frames of functions that are entered with nothing.
+        self._plain: dict[tuple, Frame] = {}
 
     def of(self, frame: Frame, body: Body) -> tuple[Move, ...]:
         """The moves of a body that is read in a frame without steps, in order."""
@@ -316,11 +318,10 @@ class MoveReader:
 
     def _steps(self, frame: Frame, body: Body, call: CallFact, candidates: Sequence[Candidate]) -> None:
         """Enters each function that a call can mean, with each way in which the call binds its template parameters."""
-        leading = [c for c in candidates if self._leading.leads(c)]
-        for candidate in candidates:
-            if candidate not in leading:
-                self._pass(frame, body, call, candidate)
-        if not leading:
+        others = [c for c in candidates if not self._leading.leads(c)]
+        for candidate in others:
+            self._pass(frame, body, call, candidate)
+        if len(others) == len(candidates):
             return
         entries = self._instances.entries(candidates, body, frame, call)
         if not entries and self._index.closure(frame.root).isdisjoint(c.path for c in candidates):
@@ -359,19 +360,31 @@ class MoveReader:
     ) -> None:
         """Enters functions with what a call binds."""
         handed: dict[tuple, tuple[dict, dict]] = {}
+        passed: list[tuple] = []
+        by = _step(frame, body, call.start)
+        caller = (body, call) if self._instances.judges else None
         for fit, origins, doubt in entries:
             candidate = fit.candidate
             if is_device_code(candidate):
                 continue
-            if candidate.key not in handed:
-                handed[candidate.key] = handed_over(self._kernels, self._types, frame, body, call, candidate)
-            functions, types = handed[candidate.key]
-            made = Frame(
-                candidate, unit_of(self._index, candidate, frame.root), (), functions, types, fit.bound, fit.why,
-                frame.certain and fit.sure, origins=origins, owner=fit.owner, given=fit.given, doubt=doubt,
-            )  # fmt: skip
-            caller = (body, call) if self._instances.judges else None
-            self._moves.append(Entry(made, _step(frame, body, call.start), counted=True, caller=caller))
+            key = candidate.key
+            if not handed:
+                passed = [self._kernels.in_argument(body, span, frame) for span in call.arguments]
+            if key not in handed:
+                handed[key] = handed_over(self._kernels, self._types, frame, body, call, passed, candidate)
+            functions, types = handed[key]
+            # One that is entered with nothing is entered so from many places.
+            nothing = not (functions or types or fit.bound or origins or fit.given)
+            way = (key, fit.owner, fit.why, fit.sure, frame.root, frame.certain, doubt)
+            made = self._plain.get(way) if nothing else None
+            if made is None:
+                made = Frame(
+                    candidate, unit_of(self._index, candidate, frame.root), (), functions, types, fit.bound, fit.why,
+                    frame.certain and fit.sure, origins=origins, owner=fit.owner, given=fit.given, doubt=doubt,
+                )  # fmt: skip
+                if nothing:
+                    self._plain[way] = made
+            self._moves.append(Entry(made, by, counted=True, caller=caller))
 
     def _pass(
         self, frame: Frame, body: Body, call: CallFact, candidate: Candidate, through: PathStep | None = None

@@ -187,16 +187,21 @@ def _pure(text: str) -> tuple[str, str]:
 
 
 def handed_over(
-    kernels: KernelFinder, types_of: TypeReader, frame: Frame, body: Body, call: CallFact, candidate: Candidate
+    kernels: KernelFinder,
+    types_of: TypeReader,
+    frame: Frame,
+    body: Body,
+    call: CallFact,
+    passed: Sequence[tuple],
+    candidate: Candidate,
 ) -> tuple[dict, dict]:
-    """The kernels that a call hands over, and the classes, by parameter."""
+    """The kernels that a call hands over, and the classes, by parameter. ``passed`` are the kernels that its arguments
+    can be."""
     functions: dict[str, tuple] = {}
     types: dict[str, str] = {}
-    for parameter, span in zip(candidate.function.parameters, call.arguments, strict=False):
-        if parameter.name:
-            found = kernels.in_argument(body, span, frame)
-            if found:
-                functions[parameter.name] = found
+    for parameter, found in zip(candidate.function.parameters, passed, strict=False):
+        if parameter.name and found:
+            functions[parameter.name] = found
     for parameter, span in zip(
         template_parameters(candidate.function.template), call.template_arguments or (), strict=False
     ):

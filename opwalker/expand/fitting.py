@@ -44,6 +44,13 @@ class Fitter:
 
     def is_plain(self, candidate: Candidate) -> bool:
         """Whether a call of a function binds nothing."""
+        key = ("plain", *candidate.key)
+        found = self._tools.memo.get(key)
+        if found is None:
+            found = self._tools.memo[key] = self._binds_nothing(candidate)
+        return found
+
+    def _binds_nothing(self, candidate: Candidate) -> bool:
         function = candidate.function
         auto = any("auto" in p.type and _AUTO.search(p.type) for p in function.parameters)
         return not function.template and not auto and not function.requires and not self._homes.in_template(candidate)
@@ -98,15 +105,33 @@ class Fitter:
         if len(candidates) == 1 and self.is_plain(candidates[0]):
             made = self._homes.classes(candidates[0])
             return [Fit(candidates[0], owner="::".join((*made[-1][1].scope, made[-1][1].name)) if made else None)]
+        types = self._types(environment, call.arguments) if len(candidates) > 1 else None
+        if call.template_arguments or any(environment.body.text(span).endswith("...") for span in call.arguments):
+            return self._told_apart(candidates, environment, call, types)
+        # Which overload is meant, of those that bind nothing, follows from the types alone: many calls have the same.
+        key = "fits", tuple(candidate.key for candidate in candidates), types, self._tools.index.changes
+        held = self._tools.memo.get(key)
+        if held is None:
+            circles = self._tools.readings.circles
+            held = self._told_apart(candidates, environment, call, types)
+            if circles == self._tools.readings.circles and candidates and all(map(self.is_plain, candidates)):
+                self._tools.memo[key] = held
+        return held
+
+    def _told_apart(
+        self,
+        candidates: Sequence[Candidate],
+        environment: Environment,
+        call: CallFact,
+        types: tuple[str | None, ...] | None,
+    ) -> list[Fit]:
+        """``fits`` of candidates that are more than one, or bind anything."""
         out: list[Fit] = []
         refused: list[Fit] = []
         owner: str | Unknown | None = None
         if any(self._homes.in_template(c) for c in candidates):
             builds = all(c.function.name == c.function.scope[-1] for c in candidates if c.function.scope)
             owner = self._homes.made_by(environment, call) if builds else self._homes.of_call(environment, call)
-        types: tuple[str | None, ...] | None = None
-        if len(candidates) > 1:
-            types = self._types(environment, call.arguments)
         for candidate in self._narrowed(candidates):
             home = self._homes.home(environment, candidate, owner)
             if home is None:

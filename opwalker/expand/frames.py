@@ -49,22 +49,25 @@ class Frame(Struct, frozen=True, dict=True):
     @cached_property
     def key(self) -> tuple:
         """What makes two visits of one function the same visit."""
-        held = tuple(
-            sorted(
-                (name, tuple((k.path, k.function.offset, k.template_arguments, k.instances) for k in found))
-                for name, found in self.functions.items()
+        held: tuple = ()
+        if self.functions:
+            held = tuple(
+                sorted(
+                    (name, tuple((k.path, k.function.offset, k.template_arguments, k.instances) for k in found))
+                    for name, found in self.functions.items()
+                )
             )
-        )
+        bound = tuple(sorted((k, repr(v)) for k, v in self.bound.items())) if self.bound else ()
         return (
             *self.candidate.key,
             self.root,
             self.certain,
             held,
-            tuple(sorted(self.types.items())),
-            tuple(sorted((k, repr(v)) for k, v in self.bound.items())),
+            tuple(sorted(self.types.items())) if self.types else (),
+            bound,
             self.owner,
             self.doubt,
-            tuple(sorted(self.given.items())),
+            tuple(sorted(self.given.items())) if self.given else (),
         )
 
     @cached_property

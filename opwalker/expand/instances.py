@@ -245,13 +245,19 @@ class InstanceReader:
                 if doubt is None:
                     break
             return list(out.values())
+        settled: dict[int, list[Fit]] = {}
         for number, around in enumerate(self.environments(body, frame, call.start)):
             if number > MAX_CHOICES:
                 why = "more combinations than are enumerated"
                 return [(replace(f, why=f.why or why), o, d or why) for f, o, d in out.values()]
             doubt = around.doubt or frame.doubt
             for environment in elements_of(around, self._pattern(body, call)):
-                for fit in self._fitter.fits(candidates, environment, call):
+                fits = self._fitter.fits(candidates, environment, call)
+                if doubt is None:
+                    if id(fits) in settled:
+                        continue  # the same for the same types, which another environment has given
+                    settled[id(fits)] = fits
+                for fit in fits:
                     key = fit.key
                     if key in out and (out[key][2] is None or doubt is not None):
                         continue

@@ -111,6 +111,8 @@ class Origins:
     ) -> dict[str, Origin]:
         """The origins of what a call of a function template binds, and of the parameters of the class template
         ``owner_of`` that it is a member of."""
+        if not bound:
+            return {}
         given = call.template_arguments or ()
         out: dict[str, Origin] = {}
         for number, parameter in enumerate(parameters):
