@@ -20,7 +20,10 @@ from opwalker.link.traced import INCLUDES, Span, Trace
 from opwalker.model.cpp import CppFacts, Function
 
 #: What files declare, by field of their facts.
-_BY_NAME = ("functions", "macros", "classes", "enums", "aliases", "variables", "invocations", "instantiations")
+_BY_NAME = (
+    "functions", "macros", "classes", "enums", "aliases", "variables", "invocations", "instantiations",
+    "declared_classes",
+)  # fmt: skip
 #: Fields that say where something stands.
 _PLACES = frozenset("offset end body_offset line start_line end_line body_start body_end".split())
 #: Kinds of the store's table of names that no lookup by name goes by.

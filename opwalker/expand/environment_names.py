@@ -267,7 +267,8 @@ class NameLookup(Sight):
         enumerator = self._enumerator(name, ())
         if enumerator is not None:
             return enumerator
-        for _, made in self._seen(index.entries(name, ("class",), lambda facts: facts.classes)):
+        classes = index.entries(name, ("class",), lambda facts: facts.classes)
+        for _, made in (*self._seen(classes), *self._seen(self._declared(name))):
             if made.specialisation is None and self._in_reach(made.scope, scopes):
                 qualified = "::".join((*made.scope, made.name))
                 return TypeTerm(qualified) if made.template is None else TemplateTerm(qualified)
@@ -376,7 +377,8 @@ class NameLookup(Sight):
             return found
         index = self.tools.index
         wanted = parts[:-1]
-        for _, made in self._meant(index.entries(simple, ("class",), lambda facts: facts.classes), wanted):
+        classes = index.entries(simple, ("class",), lambda facts: facts.classes)
+        for _, made in (*self._meant(classes, wanted), *self._meant(self._declared(simple), wanted)):
             if made.specialisation is None:
                 qualified = "::".join((*made.scope, made.name))
                 return TypeTerm(qualified) if made.template is None else TemplateTerm(qualified)

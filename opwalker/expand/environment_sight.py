@@ -61,6 +61,10 @@ class Sight:
             out = [item for item in out if item[0] in read or item[0] == self.context.path] or out
         return sorted(out, key=lambda item: -len(item[1].scope))
 
+    def _declared(self, name: str):
+        """The classes of a simple name that are declared, and of which no definition need be in the source."""
+        return self.tools.index.entries(name, ("declared class",), lambda facts: facts.declared_classes)
+
     def _in_reach(self, scope: tuple[str, ...], from_scope: tuple[str, ...]) -> bool:
         context = self.context
         key = "reach", scope, from_scope, context.root, context.usings

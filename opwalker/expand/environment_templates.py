@@ -144,6 +144,8 @@ class TemplateReading(StandardTemplates):
             for path, c in self._meant(index.entries(simple, ("class",), lambda facts: facts.classes), wanted)
             if c.template is not None or c.specialisation is not None
         ]
+        if not any(c.specialisation is None for _, c in made):
+            made += [(p, c) for p, c in self._meant(self._declared(simple), wanted) if c.template is not None]
         if not made:
             raise Unknown(f"`{text}<…>` is not defined in the source")
         primary = next(((p, c) for p, c in made if c.specialisation is None), None)

@@ -16,7 +16,7 @@ from opwalker.facts.cpp_heads import FunctionHead, parse_function, strip_templat
 from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variables_of, without_attributes
 from opwalker.facts.cpp_text import Blanked, Conditionals
 from opwalker.facts.cpp_uses import MACRO_USE, MacroUses
-from opwalker.model.cpp import Alias, ClassDef, ClassInstantiation, EnumDef, Function, Variable
+from opwalker.model.cpp import Alias, ClassDeclaration, ClassDef, ClassInstantiation, EnumDef, Function, Variable
 from opwalker.notation.regex import Regex
 
 ANONYMOUS = "(anonymous namespace)"
@@ -79,13 +79,15 @@ class Declarations:
         self.aliases: list[Alias] = []
         self.variables: list[Variable] = []
         self.instantiations: list[ClassInstantiation] = []
+        self.declared_classes: list[ClassDeclaration] = []
         self._variable_names: set[str] = set()
         self.uses = MacroUses(blanked, conditionals)
         self.c_linkage = False  # whether an `extern "C"` block is open
 
     def forget(self) -> None:
         """Drop everything: the file is read again with more branches apart."""
-        for entries in (self.functions, self.classes, self.enums, self.aliases, self.variables, self.instantiations):
+        own = self.functions, self.classes, self.enums, self.aliases, self.variables, self.instantiations
+        for entries in (*own, self.declared_classes):
             entries.clear()
         self._seen.clear()
         self.uses.forget()
@@ -143,8 +145,11 @@ class Declarations:
             made = class_head(core, tagged.group(1))
             if bare:
                 self._instantiation(head, made, core, offset, scope)
+            if made and not bare and len(core.split()) == 2 and core[-1] not in ">:" and self._new(offset, "declared"):
+                line, condition = self._blanked.line(offset), self._conditionals.at(offset)
+                self.declared_classes.append(ClassDeclaration(made[0], scope, template, offset, line, condition))
             if made or (bare and "(" not in core):
-                return  # otherwise a forward declaration
+                return
         parsed = parse_function(head, class_name)
         if parsed is not None and self._is_declaration(head, parsed):
             self._function(text, start, parsed, scope, class_name, 0, 0)

@@ -68,6 +68,7 @@ def scan(source: SourceFile) -> CppFacts:
         problems=tuple(problems),
         instantiations=tuple(declarations.instantiations),
         code_digest=_code_digest(blanked),
+        declared_classes=tuple(declarations.declared_classes),
     )
 
 
@@ -93,6 +94,8 @@ def names(facts: CppFacts) -> list[tuple[str, str]]:
         out[(macro.name, "macro" if macro.body is not None else "undef")] = None
     for made in facts.classes:
         out[(made.name, "class")] = None
+    for declared in facts.declared_classes:
+        out[(declared.name, "declared class")] = None
     for enum in facts.enums:
         out[(enum.name, "enum")] = None
         for member, _ in enum.members:

@@ -110,6 +110,21 @@ class ClassDef(Struct, frozen=True):
     condition: int = 0
 
 
+class ClassDeclaration(Struct, frozen=True):
+    """``struct A;``, ``template <int N> class B;``: a class that is only named. ``template`` as in Function."""
+
+    name: str
+    scope: tuple[str, ...]
+    template: str | None
+    offset: int
+    line: int
+    condition: int = 0
+
+    @property
+    def specialisation(self) -> None:
+        """None: declared specialisations are not entered."""
+
+
 class EnumDef(Struct, frozen=True):
     """An enumeration; ``members`` are ``(name, value text or None)``."""
 
@@ -239,3 +254,4 @@ class CppFacts(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     instantiations: tuple[ClassInstantiation, ...] = ()
     code_digest: str = ""
+    declared_classes: tuple[ClassDeclaration, ...] = ()
