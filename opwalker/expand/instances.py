@@ -23,13 +23,14 @@ from opwalker.expand.frames import Frame, Named
 from opwalker.expand.origins import Origins
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.specialised import is_full
+from opwalker.expand.spelling import own_spelling
 from opwalker.expand.target_types import target_type
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
-from opwalker.expand.terms import ConstTerm, FunctionTerm, NoType, TypeTerm, Unknown, flattened, join_arguments
+from opwalker.expand.terms import NoType, Unknown, join_arguments
 from opwalker.expand.tokens import names_any
 from opwalker.model.body import CallFact, Span2
 from opwalker.model.cpp import Function
-from opwalker.model.reach import HASHED, VERSIONED, Never, Origin
+from opwalker.model.reach import Never, Origin
 
 #: Instances of one kernel before the set counts as unknown.
 MAX_INSTANCES = 20000
@@ -123,7 +124,7 @@ class InstanceReader:
                     found[text] = None
                     if self._judge is not None and never.get(text, _UNSEEN) is not None:
                         never[text] = self._judge(environment, self)
-                    reason = reason or _hashed(bound)
+                    reason = reason or own_spelling(bound.values(), self._tools.index)
                     origins.of_mention(environment, candidate, parameters, printed, given, passed)
                 except NoType as unknown:
                     if len(rivals) < 2:
@@ -157,7 +158,8 @@ class InstanceReader:
             bound = inside.bind(parameters, terms, inside.context)
             printed = inside.printed(parameters, bound)
             meant = self._fitter.specialisations.meant(candidate, rivals, printed) if len(rivals) > 1 else None
-            return meant or candidate, Instances((join_arguments(printed),), _hashed(bound))
+            why = own_spelling(bound.values(), self._tools.index)
+            return meant or candidate, Instances((join_arguments(printed),), why)
         except Unknown as unknown:
             return candidate, Instances((), str(unknown))
 
@@ -359,18 +361,6 @@ class InstanceReader:
         for environment in self.environments(body, frame, call.start):
             return self._fitter.constructors(environment, call)
         return []
-
-
-def _hashed(bound: dict) -> str | None:
-    """Why the printed name of a function with internal linkage, or of a library of headers, is not the binary's."""
-    for term in flattened(t for t in bound.values() if t is not None):
-        if isinstance(term, FunctionTerm) and term.internal:
-            return f"`{term.text}` {HASHED}"
-        if isinstance(term, ConstTerm) and term.type.startswith("cub::"):
-            return f"`{term.type}` {VERSIONED}"
-        if isinstance(term, TypeTerm) and "PackedTensorAccessor<" in term.text:
-            return f"`{term.text}` is spelt as the version of torch has it"
-    return None
 
 
 def _cannot_fit(function: Function, parameters: Sequence[TemplateParameter], bound: dict) -> bool:

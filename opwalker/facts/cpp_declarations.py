@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opwalker.facts.cpp_brackets import flat, match_bracket, skip_blanks, split_commas
-from opwalker.facts.cpp_functions import function_entry
+from opwalker.facts.cpp_functions import function_entry, with_body
 from opwalker.facts.cpp_heads import FunctionHead, parse_function, strip_templates
 from opwalker.facts.cpp_names import KEYWORDS, alias_of, class_head, variables_of, without_attributes
 from opwalker.facts.cpp_text import Blanked, Conditionals
@@ -80,6 +81,7 @@ class Declarations:
         self.variables: list[Variable] = []
         self.instantiations: list[ClassInstantiation] = []
         self.declared_classes: list[ClassDeclaration] = []
+        self._numbers: dict[tuple[int, str], int] = {}  # of functions, by place and head
         self._variable_names: set[str] = set()
         self.uses = MacroUses(blanked, conditionals)
         self.c_linkage = False  # whether an `extern "C"` block is open
@@ -356,35 +358,24 @@ class Declarations:
             self.uses.close_body(entry, brace, close)
         if head.kind != "function" or entry is None or not entries or entries[-1] is not entry:
             return
-        entries[-1] = Function(  # written out: `replace` would cost a twentieth of a scan
-            entry.name,
-            entry.scope,
-            entry.return_type,
-            entry.parameters,
-            entry.flags,
-            entry.template,
-            entry.specialisation,
-            entry.attributes,
-            entry.offset,
-            entry.line,
-            entry.start_line,
-            brace,
-            close,
-            self._blanked.line(close - 1),
-            entry.condition,
-            entry.class_depth,
-            entry.requires,
-            entry.owner,
-        )
+        entries[-1] = with_body(entry, brace, close, self._blanked.line(close - 1))
 
     def _function(self, text, start, parsed: FunctionHead, scope, class_name, body_start, body_end) -> Function | None:
         offset = start + parsed.name_offset
         listed = text[start + parsed.parameters_start : start + parsed.parameters_end]
         # One name may have several lists of parameters around it, each in a branch of its own; or be a kernel in one.
         kind = "kernel" if "global" in parsed.flags else "function"
-        if not self._new(offset, f"{kind} {parsed.template} {' '.join(listed.split())}"):
-            return None
+        key = offset, f"{kind} {parsed.template} {' '.join(listed.split())}"
         end = body_start or start + parsed.parameters_end
+        if not self._new(*key):
+            held = self.functions[self._numbers[key]]
+            if held.condition != self._conditionals.at(offset):
+                # It is read in further branches: it stands under what these have in common.
+                condition = self._conditionals.of_selected(text, start, offset, end)
+                shared = self._conditionals.common(held.condition, condition)
+                self.functions[self._numbers[key]] = replace(held, condition=shared)
+            return None
+        self._numbers[key] = len(self.functions)
         condition = self._conditionals.of_selected(text, start, offset, end)
         entry = function_entry(
             self._blanked,

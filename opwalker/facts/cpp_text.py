@@ -219,6 +219,12 @@ class Conditionals:
                 terms = (*terms, *own[len(outer) :])
         return self._id(self._cut(tuple(dict.fromkeys(terms)))) if terms != outer else self.at(start)
 
+    def common(self, one: int, other: int) -> int:
+        """The id of the condition that two have in common, outermost terms first."""
+        first, second = self.conditions[one], self.conditions[other]
+        count = next((n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
+        return self._id(first[:count] if count is not None else min(first, second, key=len))
+
     def _mark(self, offset: int, condition: int) -> None:
         self._changes.append(offset)
         self._change_ids.append(condition)

@@ -299,3 +299,20 @@ def test_a_condition_beyond_the_kept_ones_is_not_decided():
     assert terms[:2] == ("defined(A0)", "defined(A1)") and terms[-1] == "…"
     assert holds(terms, lambda name: (True, "1")) is None
     assert holds(terms, lambda name: (False, None)) is False
+
+
+INNER = "#if defined(A)\n#if B\nlimit(64, 2)\n#endif\n#else\n#if C >= D\nlimit(64, 1)\n#else\nlimit(2)\n#endif\n#endif"
+
+
+@pytest.mark.parametrize(
+    "branches",
+    [
+        "#if defined(A)\nlimit(64, 2)\n#else\nlimit(64, 1)\n#endif",
+        "#if defined(A)\nlimit(64, 2)\n#elif defined(B)\nlimit(64, 3)\n#else\nlimit(64, 1)\n#endif",
+        INNER,
+    ],
+)
+def test_branches_of_attributes_in_a_head_are_no_condition_of_its_function(branches: str) -> None:
+    head = branches.replace("limit", "__launch_bounds__")
+    facts = scan_text(f"#ifdef OUT\ntemplate <int N>\n{head}\nstatic __global__ void k(int* a) {{}}\n#endif\n")
+    assert [facts.conditions[f.condition] for f in facts.functions if f.name == "k"] == [("defined(OUT)",)]
