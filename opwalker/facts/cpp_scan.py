@@ -92,10 +92,8 @@ def names(facts: CppFacts) -> list[tuple[str, str]]:
             out[(function.name, "declaration")] = None
     for macro in facts.macros:
         out[(macro.name, "macro" if macro.body is not None else "undef")] = None
-    for made in facts.classes:
-        out[(made.name, "class")] = None
-    for declared in facts.declared_classes:
-        out[(declared.name, "declared class")] = None
+    out.update(dict.fromkeys((made.name, "class") for made in facts.classes))
+    out.update(dict.fromkeys((made.name, "declared class") for made in facts.declared_classes))
     for enum in facts.enums:
         out[(enum.name, "enum")] = None
         for member, _ in enum.members:
