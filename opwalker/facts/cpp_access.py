@@ -69,6 +69,7 @@ class _Reader:
             tuple(sorted(loops, key=lambda one: (one.start, -one.end))),
             tuple(sorted(leaves, key=lambda one: one.start)),
             tuple(sorted(changes, key=lambda one: one.start)),
+            tuple(sorted((self._while(n) for n in self._nodes("do")), key=lambda one: (one.start, -one.end))),
         )
 
     def _nodes(self, name: str) -> list:

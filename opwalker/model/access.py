@@ -57,9 +57,10 @@ class Change(Struct, frozen=True):
 
 
 class AccessFacts(Struct, frozen=True):
-    """All of these of one body, each kind in source order."""
+    """All of these of one body, each kind in source order; ``again`` are ``do`` loops, which test behind their body."""
 
     accesses: tuple[Access, ...] = ()
     loops: tuple[Loop, ...] = ()
     leaves: tuple[Leave, ...] = ()
     changes: tuple[Change, ...] = ()
+    again: tuple[Loop, ...] = ()

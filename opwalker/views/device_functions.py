@@ -23,7 +23,8 @@ from opwalker.model.assembly import AsmFact
 from opwalker.model.body import CallFact
 from opwalker.notation.cpp_expression import Expr, changed, parse_expression, print_expression
 from opwalker.views.ops import shown_condition
-from opwalker.views.sync_events import WAITS, Event, assembly_of, events_of, root_of, type_text, under_of
+from opwalker.views.spinning import waits_at
+from opwalker.views.sync_events import WAITS, Event, assembly_of, events_of, plain_stores, root_of, type_text, under_of
 
 #: Functions that one kernel's reading enters, and how deep its calls are followed.
 MAX_FUNCTIONS = 150
@@ -142,6 +143,7 @@ class DeviceReader:
                 reading.calls.append((call, inner))
                 if inner.accessor:
                     reading.events += _lifted(inner, call, own.body, self._condition(inner.candidate, candidate))
+        reading.events += plain_stores(own.body, reading.events)
         reading.events.sort(key=lambda event: event.start)
         reading.accessor = _is_accessor(reading)
         self._made[key] = reading
@@ -292,11 +294,8 @@ def _lifted(inner: Reading, call: CallFact, body: Body, condition: tuple[str, ..
             expr = Expr("name", root) if root is not None else expr
         return print_expression(changed(expr, lambda n: given.get(n.text) if n.kind == "name" else None))
 
-    spins = any(
-        loop.condition is not None and loop.condition[0] <= call.start < loop.condition[1]
-        for loop in body.accesses.loops
-    )
     for number, event in enumerate(inner.events):
+        asked = put(event.address, event) if "load" in event.kind else None
         yield replace(
             event,
             address=put(event.address, event),
@@ -305,7 +304,7 @@ def _lifted(inner: Reading, call: CallFact, body: Body, condition: tuple[str, ..
             line=body.use_line(call.start),
             under=(*under_of(body, call.start), *event.under),
             condition=tuple(dict.fromkeys((*body.condition_at(call.start), *condition, *event.condition))),
-            spins=(spins and WAITS.search(event.kind) is not None) or event.spins,
+            spins=(WAITS.search(event.kind) is not None and waits_at(body, call.start, call.end, asked)) or event.spins,
             at=event.at or (inner.candidate.path, event.line),
             through=event.through or inner.name,
         )

@@ -40,8 +40,8 @@ class Flags:
         body = reading.body
         owners: set[str] = set()
         for event in reading.events:
-            if event.address is None:
-                continue
+            if event.address is None or event.kind == "plain_store":
+                continue  # plain accesses are looked at by themselves
             found = self._found(opened(body, event.address, event.start), body)
             if found is not None:
                 path, owner, variable = found

@@ -213,13 +213,17 @@ _SCOPES = {"system": "system scope", "gpu": "GPU scope", "cluster": "cluster sco
 
 def is_flag_barrier(reading: Reading) -> bool:
     """Whether a function stores a flag and then waits in a loop until it reads one."""
-    stores = [
-        e for e in reading.events if e.address is not None and ("store" in e.kind or e.kind in ("atomic", "reduction"))
-    ]
+    stores = [e for e in reading.events if e.address is not None and _stores(e.kind)]
     waits = [
         e for e in reading.events if e.address is not None and e.spins and ("load" in e.kind or e.kind == "atomic")
     ]
-    return bool(stores and waits)
+    # What waits first and stores then takes a lock.
+    return bool(stores and waits) and stores[0].start < waits[-1].start
+
+
+def _stores(kind: str) -> bool:
+    """Whether others can wait for what an event of a kind stores: for what a plain store sets, nobody safely does."""
+    return kind in ("atomic", "reduction") or ("store" in kind and kind != "plain_store")
 
 
 def _is_taken(call, body: Body, event: Event, reading: Reading) -> bool:

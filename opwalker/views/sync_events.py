@@ -17,11 +17,12 @@ from opwalker.expand.macros import MacroChoice
 from opwalker.model.assembly import AsmFact
 from opwalker.model.body import Span2
 from opwalker.notation.asm_statement import AsmStatement, parse_asm
-from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, walk
+from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, walk
 from opwalker.notation.ptx import decode
 from opwalker.notation.regex import Regex
 from opwalker.notation.sync_words import kind_of, of_call, of_member
 from opwalker.views.ops import shown_condition
+from opwalker.views.spinning import waits_at
 
 _CONSTEXPR = ("if constexpr", "else constexpr")
 _GROUP = Regex(
@@ -48,6 +49,8 @@ _WRAPPED = Regex(r"cluster_(?:sync|arrive\w*|wait)\Z|cp_async_(?:wait\w*|fence|c
 _WORD = Regex(r"(?<![\w.])[A-Za-z_]\w*(?!\s*\()")
 #: What tells threads, or blocks, apart.
 _INDEX = Regex(r"\b(?:threadIdx|blockIdx)\b")
+#: Orders of an access to a flag.
+_ORDERS = frozenset(("acquire", "release", "acq_rel", "sc", "volatile"))
 #: Kinds of event that a loop can wait with.
 WAITS = Regex(r"load|atomic|wait|query")
 
@@ -158,12 +161,14 @@ def _instructions(body: Body, statement: AsmStatement, start: int) -> Iterator[E
         if kind is None:
             continue
         address = value = None
+        outputs: tuple[str, ...] = ()
         if one.address is not None:
             held = statement.operand(one.address.split("+")[0].strip())
             address = held.expression if held is not None else one.address
             value = _stored(one.text, statement) if "store" in kind else None
+            outputs = tuple(o.expression for o in statement.operands[: statement.outputs]) if "load" in kind else ()
         name = one.text.split(" ")[0] if one.predicate is None else one.text.split(" ")[1]
-        yield _event(body, kind, name, one.means, one.order, one.scope, start, address, value, number)
+        yield _event(body, kind, name, one.means, one.order, one.scope, start, address, value, number, outputs)
 
 
 def _stored(text: str, statement: AsmStatement) -> str | None:
@@ -269,6 +274,39 @@ def _volatile(body: Body) -> Iterator[Event]:
                      text.lstrip("*"))  # fmt: skip
 
 
+def plain_stores(body: Body, found: list[Event]) -> Iterator[Event]:
+    """Stores without any order to what other events of the body use as a flag: a lock that is set back."""
+    fenced = any(event.kind == "fence" for event in found)
+    flags = {
+        _element(opened(body, event.address, event.start))
+        for event in found
+        if event.address is not None
+        and (event.spins or event.order in _ORDERS or (fenced and event.order == "relaxed"))
+    }
+    told = {event.start for event in found}
+    values = {change.start: change.value for change in body.accesses.changes if change.operator == "="}
+    for access in body.accesses.accesses if flags else ():
+        if access.written and not access.read and access.kind in ("index", "deref") and access.start not in told:
+            text, value = body.text((access.start, access.end)), values.get(access.start)
+            element = _element(f"&{text}")
+            if value is not None and element in flags:
+                stored, address = body.text(value), element.removesuffix("[0]")
+                yield _event(body, "plain_store", f"{text} = {stored}", "plain store to a flag, without an order", None,
+                             None, access.start, address if address != element else f"&{element}", stored)  # fmt: skip
+
+
+def _element(address: str) -> str:
+    """What an address points at, spelt in one way: ``p[0]`` of ``p`` and of ``&*p``, ``p[i]`` of ``p + i``."""
+    expr = parse_expression(address)
+    while expr.kind == "cast":
+        expr = expr.parts[0]
+    if expr.kind == "unary" and expr.text == "&":
+        held = expr.parts[0]
+        return _element(print_expression(held.parts[0])) if held.text == "*" else print_expression(held)
+    parts = expr.parts if expr.kind == "binary" and expr.text == "+" else (expr, Expr("number", "0"))
+    return print_expression(Expr("index", "", parts))
+
+
 def _volatile_parameters(body: Body) -> bool:
     return body.function is not None and any("volatile" in p.type for p in body.function.parameters)
 
@@ -284,13 +322,14 @@ def _locks(body: Body) -> Iterator[Event]:
 
 def _event(
     body: Body, kind: str, text: str | Span2, means: str, order: str | None, scope: str | None, start: int,
-    address: str | None = None, value: str | None = None, number: int = 0,
+    address: str | None = None, value: str | None = None, number: int = 0, outputs: tuple[str, ...] = (),
 ) -> Event:  # fmt: skip
+    end = start + 1 if isinstance(text, str) else text[1]
     # A call is written out only where it is an event.
     text = text if isinstance(text, str) else body.written(text)
-    spins = WAITS.search(kind) is not None and any(
-        loop.condition is not None and loop.condition[0] <= start < loop.condition[1] for loop in body.accesses.loops
-    )
+    # What changes memory as well may work in a loop: only its condition waits then.
+    asked = address if "load" in kind else None
+    spins = WAITS.search(kind) is not None and waits_at(body, start, end, asked, outputs)
     made_by = (_defined_under(body, use.definition) for use in body.expanded.open_uses(start, start + 1))
     return Event(
         kind, " ".join(text.split()), means, order, scope, start + number, body.use_line(start), address, value,

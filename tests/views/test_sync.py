@@ -206,6 +206,82 @@ def test_groups_references_and_volatile_accesses() -> None:
     ]
 
 
+LOAD = """static __device__ int ld_acquire(int* p) {
+  int v;
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(p));
+  return v;
+}
+"""
+ASM = 'asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(state) : "l"(lock));'
+
+
+@pytest.mark.parametrize(
+    ("code", "spins"),
+    [
+        # Around the load, whatever the loop's form is.
+        (f"int state = -1; do {ASM} while (state != n);", [True]),
+        (f"int state = -1; do {{ __nanosleep(20); {ASM} }} while (state < 0);", [True]),
+        (f"int state = -1; while (state != n) {{ {ASM} }}", [True]),
+        (f"int state; while (true) {{ {ASM} if (state == n) break; }}", [True]),
+        ("while (true) { int state = ld_acquire(lock); if (state == n) break; }", [True]),
+        ("int state; do { state = ld_acquire(lock); } while (state != n);", [True]),
+        ("do { } while (ld_acquire(lock) != n);", [True]),
+        ("while (true) { int state = ld_acquire(lock); if (state == n) { out[0] = state; break; } }", [True]),
+        ("while (true) { auto left = n - ld_acquire(&lock[1]); if (left < 8) break; if (n < 0) trap(); }", [True]),
+        ("for (int i = 0; i < 9; i++) { int state = ld_acquire(lock + 1); if (state == n) return; }", [True]),
+        # Another address each round, nothing that asks about it, or a loop that works.
+        ("for (int i = 0; i < n; i++) { int state = ld_acquire(lock + i); if (state == n) break; }", [False]),
+        ("for (int i = 0; i < n; i++) { int state = ld_acquire(lock); take(state); }", [False]),
+        ("while (true) { int state = ld_acquire(lock); if (n == 0) break; }", [False]),
+        ("while (true) { int state = ld_acquire(lock); if (state == n) break; out[state] = 1; }", [False]),
+        ("while (true) { int state = ld_acquire(lock); if (state == n) break; work(state); }", [False]),
+        ("while (true) { int task = atomicAdd(lock, 1); if (task >= n) break; }", [False]),
+        ("if (n > 0) { int state = ld_acquire(lock); }", [False]),
+    ],
+)
+def test_loops_that_wait_for_what_they_read(code: str, spins: list[bool]) -> None:
+    text = f"{LOAD}__global__ void k(int* lock, int* out, int n) {{ {code} }}\n"
+    found = EntryView(tree({"a.cu": text}), SOURCE).walk("k")
+    assert [point.spins for point in found.synchronisation] == spins
+
+
+RED = 'asm volatile("red.relaxed.gpu.global.add.s32 [%0], %1;" :: "l"(lock), "r"(n));'
+
+
+@pytest.mark.parametrize(
+    ("code", "stored"),
+    [
+        (f"if (n == 0) {{ lock[0] = 0; return; }} __threadfence(); {RED}", [("lock[0] = 0", "lock", "0")]),
+        (f"__threadfence(); {RED} *lock = n;", [("*lock = n", "lock", "n")]),
+        ("while (ld_acquire(lock + n) == 0); lock[n] = 0;", [("lock[n] = 0", "&lock[n]", "0")]),
+        ("while (ld_acquire(&lock[n]) == 0); lock[n] = 0;", [("lock[n] = 0", "&lock[n]", "0")]),
+        # Of another element, of memory that no order is asked of, or what is a flag's store already.
+        ("while (ld_acquire(lock) == 0); lock[1] = 0;", []),
+        ("while (ld_acquire(lock) == 0); out[0] = 0;", []),
+        ("atomicAdd(&out[n], 1); out[n] = 0;", []),
+        ("volatile int* mark = lock; *mark = 0;", []),
+        ("while (ld_acquire(lock) == 0); int held = lock[0]; lock[0] += held;", []),
+    ],
+)
+def test_plain_stores_to_flags(code: str, stored: list[tuple[str, str, str]]) -> None:
+    text = f"{LOAD}__global__ void k(int* lock, int* out, int n) {{ {code} }}\n"
+    points = EntryView(tree({"a.cu": text}), SOURCE).walk("k").synchronisation
+    assert [(p.text, p.flag, p.value) for p in points if p.kind == "plain_store"] == stored
+
+
+def test_a_function_that_waits_and_then_stores_is_no_barrier_of_flags() -> None:
+    text = LOAD + """static __device__ void take(int* lock) {
+  int state;
+  do { state = ld_acquire(lock); } while (state >= 0);
+  atomicAdd(lock, 1);
+  __syncthreads();
+}
+__global__ void k(int* lock) { take(lock); }
+"""
+    points = EntryView(tree({"a.cu": text}), SOURCE).walk("k").synchronisation
+    assert [(p.kind, p.spins) for p in points] == [("acquire_load", True), ("atomic", False), ("barrier", False)]
+
+
 def test_a_walk_without_any_says_nothing() -> None:
     found = EntryView(tree({"a.cu": "__global__ void k(int* n) { n[0] = 1; }\n"}), SOURCE).walk("k")
     assert (found.synchronisation, found.flags) == ((), ())

@@ -10,6 +10,7 @@
 
 (for_statement) @for
 (while_statement) @while
+(do_statement) @do
 
 (if_statement consequence: (return_statement)) @leave
 (if_statement consequence: (continue_statement)) @leave
