@@ -176,6 +176,7 @@ class Launch(Struct, frozen=True):
 
     @property
     def never_runs(self) -> bool:
-        """Whether all instances are known, and none of them ever runs."""
+        """Whether all instances are known, and none of them ever runs; a kernel that is no template has one."""
         never = {one.instance for one in self.unreachable}
-        return bool(self.instances) and self.complete and never.issuperset(self.instances)
+        known = self.complete or self.instances == ("",)
+        return bool(self.instances) and known and never.issuperset(self.instances)

@@ -29,6 +29,7 @@ from opwalker.views.narrowed import narrowed
 from opwalker.views.ops import shown_condition
 from opwalker.views.pointers import chosen_where
 from opwalker.views.returns import Returns
+from opwalker.views.unreachable import refused
 from opwalker.views.value_facts import Found
 from opwalker.views.values import Values
 from opwalker.views.way import Way
@@ -75,6 +76,12 @@ def chosen(way: Way, site: LaunchSite, entered: Entered, kernel: str) -> tuple[s
     """Under which conditions a launch that can mean several kernels means ``kernel``."""
     values = way.at(site.steps)
     return chosen_where(values.body, entered.branches(values.body), site, kernel) if values is not None else ()
+
+
+def never_chosen(way: Way, site: LaunchSite, kernel: str) -> tuple[str, int] | None:
+    """Why a launch that can mean several kernels never means ``kernel``, and the line; None where it may."""
+    values = way.at(site.steps)
+    return refused(values.body, site, kernel.rsplit("::", 1)[-1]) if values is not None else None
 
 
 def _stream(values: Values, spans: tuple[Span2, ...]) -> str | None:

@@ -7,6 +7,7 @@ from.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -19,7 +20,7 @@ from opwalker.expand.environment import Environment
 from opwalker.expand.frames import Frame
 from opwalker.expand.instances import InstanceReader
 from opwalker.model.body import CallFact
-from opwalker.model.reach import KernelRef, Never, Reach
+from opwalker.model.reach import KernelRef, LaunchSite, Never, Reach
 from opwalker.model.walk import Unreachable
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression
 from opwalker.notation.regex import Regex
@@ -269,8 +270,34 @@ def _before(
     """What the checks demand that have been passed wherever an offset is reached."""
     within = set(branches.chain(branches.innermost(offset)))
     for demand, around in passed:
-        if demand.offset < offset and within.issuperset(around):
+        # A check of some builds alone turns nothing away in the others.
+        if demand.offset < offset and within.issuperset(around) and body.only_where(demand.offset, offset) == ():
             yield _condition(body, demand.condition, demand.offset, "the check ")
+
+
+def refused(body: Body, site: LaunchSite, kernel: str) -> tuple[str, int] | None:
+    """Why a launch through a variable never starts a kernel that it can hold, and the line: a check before it raises
+    where it does (``if (kernel == none) { TORCH_CHECK(false); }``). ``kernel`` is a simple name."""
+    name = site.expression.strip("&() ")
+    if not re.fullmatch(r"[A-Za-z_]\w*", name) or site.copies:
+        return None
+    branches = Branches(body)
+    within = set(branches.chain(branches.innermost(site.at)))
+    for demand, around in _passed(body, branches):
+        if demand.offset < site.at and within.issuperset(around) and body.only_where(demand.offset, site.at) == ():
+            changed = any(demand.offset < one.start < site.at for one in body.assigns_at(name, site.at))
+            if not changed and _differ(demand.condition) == {name, kernel}:
+                told = _condition(body, demand.condition, demand.offset, "the check ").told
+                return f"{told} raises before", body.use_line(demand.offset)
+    return None
+
+
+def _differ(condition: Expr) -> set[str]:
+    """The two names that a condition says differ, without qualifiers; nothing for any other condition."""
+    if condition.kind != "binary" or condition.text != "!=":
+        return set()
+    sides = [part.parts[0] if part.kind == "unary" and part.text == "&" else part for part in condition.parts]
+    return {side.text.rsplit("::", 1)[-1] for side in sides} if all(side.kind == "name" for side in sides) else set()
 
 
 def _condition(body: Body, expr: Expr, offset: int, what: str = "") -> _Condition:

@@ -30,6 +30,7 @@ from opwalker.model.walk import (
     Span,
     Terminal,
     UnderFact,
+    Unreachable,
     Walk,
 )
 from opwalker.views.asserting import asserting
@@ -44,7 +45,7 @@ from opwalker.views.following import HostSide, followed_by, host_side, question
 from opwalker.views.helpers import helpers_of, on_way
 from opwalker.views.host import body_facts, checked_locals, read_host
 from opwalker.views.joined import NativeSide, joined_walk
-from opwalker.views.launch_values import chosen, configuration, others_streams
+from opwalker.views.launch_values import chosen, configuration, never_chosen, others_streams
 from opwalker.views.layout import taken_as_lengths
 from opwalker.views.left_out import with_left_out
 from opwalker.views.ops import build_for, hosts_of, shown_condition, without_body
@@ -250,6 +251,8 @@ class WalkView:
                 said = configuration(way, site, entered, macros)
                 own = chosen(way, site, entered, launch.kernel.rsplit("::", 1)[-1])
                 said["conditions"] = tuple(dict.fromkeys((*said.get("conditions", ()), *own)))
+                if launch.instances == ("",) and (why := never_chosen(way, site, launch.kernel)) is not None:
+                    said["unreachable"] = (Unreachable("", *why, launch.path[-1].file),)
                 launches.append(replace(launch, **said))
         them = launched_kernels(self._workbench, reach, way, base.host, self.sync) if self._kernels else []
         kernels: tuple[Kernel, ...] = ()

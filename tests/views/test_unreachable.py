@@ -62,6 +62,10 @@ RULED_OUT = {
         "case 16: k<16><<<1, 2>>>(p); break; }",
         ["16, false"],
     ),
+    "a check of the builds that launch": (
+        "#ifdef STRICT\nTORCH_CHECK(n == 4 || n == 8);\nif (n == 4) k<4><<<1, 2>>>(p); else if (n == 16) k<16><<<1, 2>>>(p);\n#endif",
+        ["16, false"],
+    ),
     "a check on a type": (
         "TORCH_CHECK(a.scalar_type() == at::kHalf || a.scalar_type() == at::kBFloat16);\n"
         "PICK_TYPE(a.scalar_type(), [&] { kt<scalar_t><<<1, 2>>>(p); });",
@@ -93,6 +97,7 @@ RULED_OUT = {
     "a check on a flag": ("TORCH_CHECK(!flag);\nif (flag) k<4><<<1, 2>>>(p);", ["4, false"]),
 }
 NOT_RULED_OUT = {
+    "a check of some builds": "#ifdef STRICT\nTORCH_CHECK(n == 4 || n == 8);\n#endif\nif (n == 16) k<16><<<1, 2>>>(p);",
     "a parameter": "PICK_WIDTH(n, W, [&] { k<W><<<1, 2>>>(p); });",
     "a value that is assigned": "int w = std::min(n, 4);\nw = n;\nif (w == 16) k<16><<<1, 2>>>(p);",
     "a value that is counted": "int w = std::min(n, 4);\nw++;\nif (w == 5) k<16><<<1, 2>>>(p);",
@@ -238,3 +243,42 @@ def test_a_chain_of_conditions_is_weighed_step_by_step(monkeypatch: pytest.Monke
         assert never(f"{check} Unroll<1, {steps}>::go(n);", UNROLL) == ["1, false", "2, false"]
         counts.append(len(held))
     assert counts[1] < 4 * counts[0]
+
+
+def _through_variable(code: str) -> dict[str, list[str]]:
+    """Why the launch of a variable's kernels never starts them, by kernel."""
+    text = f"""template <typename T> __global__ void some(T* a) {{}}
+__global__ void none(float* a) {{}}
+auto pick(int n) {{
+  auto kernel = none;
+  if (n == 1) kernel = some<float>;
+  return kernel;
+}}
+void f(torch::Tensor& x, int n, bool wide) {{
+  auto kernel = pick(n);
+  {code}
+  kernel<<<n, 32>>>(x.data_ptr<float>());
+}}
+TORCH_LIBRARY(ns, m) {{ m.impl("f", torch::kCUDA, &f); }}
+"""
+    launches = implementation(text, "ns::f").launches
+    return {one.kernel: [never.reason for never in one.unreachable] for one in launches}
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("if (kernel == none) { TORCH_CHECK(false, n); }", ["the check kernel != none (:10) raises before"]),
+        ("if (kernel == &none) throw 1;", ["the check kernel != &none (:10) raises before"]),
+        ("TORCH_CHECK(kernel != ::none);", ["the check kernel != ::none (:10) raises before"]),
+        # It is not the check of each launch, or of this kernel, or the variable is another one behind it.
+        ("if (wide) { TORCH_CHECK(kernel != none); }", []),
+        ("#ifdef STRICT\nTORCH_CHECK(kernel != none);\n#endif", []),
+        ("TORCH_CHECK(kernel != nullptr);", []),
+        ("TORCH_CHECK(kernel != none); if (wide) kernel = none;", []),
+        ("ASK(kernel != none);", []),
+        ("", []),
+    ],
+)
+def test_a_kernel_that_a_check_before_its_launch_turns_away(code: str, why: list[str]) -> None:
+    assert _through_variable(code) == {"none": why, "some": []}

@@ -62,7 +62,9 @@ def _instances(launch: Launch, reading: Reading) -> tuple[Row, ...]:
 def _never(launch: Launch, reading: Reading) -> tuple[Row, ...]:
     """The instances that can never run, by the reason: the first of each, all where they are asked for."""
     total, number = len(launch.instances), len(launch.unreachable)
-    rows = [Row((((f"{number:,} of {total:,} are compiled and can never run", "warn"),),))]
+    alone = launch.instances == ("",)
+    head = "it is compiled, and never started here" if alone else f"{number:,} of {total:,} are compiled and can never run"
+    rows = [Row((((head, "warn"),),))]
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in launch.unreachable:
         reasons.setdefault((one.reason, one.file), []).append(one.instance)
@@ -70,7 +72,7 @@ def _never(launch: Launch, reading: Reading) -> tuple[Row, ...]:
         shown = instances if reading.instances else instances[:1]
         more = f" and {len(instances) - len(shown)} more" if len(shown) < len(instances) else ""
         where = "" if file == launch.file else f"  in {file}"
-        names = ", ".join(f"<{instance}>" for instance in shown)
+        names = ", ".join(f"<{instance}>" if instance else launch.kernel for instance in shown)
         rows.append(Row((((names + more, "type"),), ((reason + where, ""),))))
     return tuple(rows)
 

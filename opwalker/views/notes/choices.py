@@ -289,7 +289,7 @@ def _never(launches: Sequence[Launch]) -> list[Statement]:
         return []
     below = []
     for (reason, file, number), found in reasons.items():
-        names = [f"<{one}>" for one in dict.fromkeys(found)]
+        names = [f"<{one}>" if one else launches[0].kernel for one in dict.fromkeys(found)]
         below.append(statement(some(names, 2), ": ", marked(reason), ".", at=[Span(file, number, number)]))
     total = len({one for found in reasons.values() for one in found})
     return [statement(f"{total:,} of them can never run:", below=below)]
