@@ -45,7 +45,7 @@ FAMILIES = (
     _family("library handle", "(?:cublas|cublasLt|cudnn|cusparse|cusparseLt|cusolverDn|hipblas|hipblasLt)Create",
             "(?:cublas|cublasLt|cudnn|cusparse|cusparseLt|cusolverDn|hipblas|hipblasLt)Destroy"),
     _family("communicator", "ncclCommInit\\w+|ncclCommSplit", "ncclComm(?:Destroy|Abort|Finalize)"),
-    _family("NVSHMEM memory", "nvshmem(?:x)?_(?:malloc|align|calloc)", "nvshmem(?:x)?_free", None),
+    _family("symmetric device memory", "nvshmem(?:x)?_(?:malloc|align|calloc)", "nvshmem(?:x)?_free", None),
     _family("memory region", "ibv_reg_\\w*mr\\w*", "ibv_dereg_mr", None),
     _family("queue pair", "ibv_create_qp\\w*", "ibv_destroy_qp", None),
     _family("completion queue", "ibv_create_cq\\w*", "ibv_destroy_cq", None),

@@ -15,11 +15,12 @@ from opwalker.expand.bodies import Body
 from opwalker.expand.frames import unit_of
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Unit, Workbench
+from opwalker.model.body import CallFact
 from opwalker.model.cpp import Function
 from opwalker.model.owning import Holding
 from opwalker.model.reach import Reach
 from opwalker.model.walk import Lifetime, Ownership, PlaceFact, Resource, Terminal, UseFact
-from opwalker.notation.families import owns
+from opwalker.notation.families import Family, owns
 from opwalker.notation.regex import Regex
 from opwalker.views.boundaries import boundaries_of
 from opwalker.views.constants import known_of
@@ -30,7 +31,7 @@ from opwalker.views.host import body_facts
 from opwalker.views.lifetimes import lifetimes_of
 from opwalker.views.made import ALLOCATION, holder_of, is_returned
 from opwalker.views.owning_words import words_of
-from opwalker.views.resources import OF_THE_CALL, releases_of, resources_of
+from opwalker.views.resources import OF_THE_CALL, handed_on, releases_of, resources_of
 from opwalker.views.returns import Returns
 
 #: Functions of a walk that are read for what they own, and neighbours in their files and classes.
@@ -119,6 +120,13 @@ class _Reader:
         candidate = Candidate(path, function)
         return self._unit.bodies.of(candidate, unit_of(self._workbench.index, candidate, self._root))
 
+    def wrapped(self, body: Body, call: CallFact) -> tuple[Family, ...]:
+        """What the one function of the project that a call means releases for its caller."""
+        found = self._unit.resolver.function(call.name, body.context, len(call.arguments)).candidates
+        if len(found) != 1 or not found[0].function.is_definition:
+            return ()
+        return handed_on(self.body(found[0].path, found[0].function))
+
     def destructed(self, name: str) -> bool:
         """Whether a class of the tree has a destructor with a body."""
         index = self._workbench.index
@@ -150,7 +158,7 @@ class _Reader:
             body = self.body(path, function)
             for one in resources_of(body, function.qualified_name):
                 out[UseFact(f"acquires {one.kind}: {one.text}", one.function, path, one.line)] = None
-            for kind, use in releases_of(body, function.qualified_name):
+            for kind, use in releases_of(body, function.qualified_name, self.wrapped):
                 out[UseFact(f"releases {kind}: {use.text}", use.function, path, use.line)] = None
         return tuple(sorted(out, key=lambda use: (use.file, use.line)))[:MAX_BESIDE]
 
@@ -159,13 +167,14 @@ class _Reader:
         entered = {(path, function.offset) for path, function, _ in reach.functions}
         near = [(f.qualified_name, self.body(p, f), (p, f.offset) in entered) for p, f in self._near(reach)]
         acquired = [(one, body) for name, body, inside in near if not inside for one in resources_of(body, name)]
-        releases = [(kind, use, body) for name, body, _ in near for kind, use in releases_of(body, name)]
+        releases = [(kind, use, body) for name, body, _ in near for kind, use in releases_of(body, name, self.wrapped)]
         return holdings_of(sorted(acquired, key=lambda one: (one[0].file, one[0].line)), releases)[:MAX_BESIDE]
 
     def _all_releases(self, reach: Reach) -> list[tuple[str, UseFact]]:
         if self._releases is None:
             functions = dict.fromkeys([*((p, f) for p, f, _ in reach.functions), *self._near(reach)])
-            self._releases = [found for p, f in functions for found in releases_of(self.body(p, f), f.qualified_name)]
+            bodies = [(f.qualified_name, self.body(p, f)) for p, f in functions]
+            self._releases = [found for name, body in bodies for found in releases_of(body, name, self.wrapped)]
         return self._releases
 
     def _near(self, reach: Reach) -> list[tuple[str, Function]]:

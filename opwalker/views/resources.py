@@ -8,7 +8,7 @@ What is said of a variable's further way (returned, stored, passed on) is what t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -45,6 +45,15 @@ class _Taken(Struct, frozen=True):
     text: str
 
 
+#: What a call of the project's own releases: the families.
+Wrapped = Callable[[Body, CallFact], Sequence[Family]]
+
+
+def no_wrapper(body: Body, call: CallFact) -> Sequence[Family]:
+    """Where no function of the project is looked at."""
+    return ()
+
+
 def resources_of(body: Body, name: str) -> tuple[Resource, ...]:
     """What a body acquires; ``name`` is its function's."""
     branches = Branches(body)
@@ -57,16 +66,35 @@ def resources_of(body: Body, name: str) -> tuple[Resource, ...]:
     return tuple(found.values())
 
 
-def releases_of(body: Body, name: str) -> Iterator[tuple[str, UseFact]]:
-    """Every release in a body, ``(kind of resource, use)``."""
+def releases_of(body: Body, name: str, wrapped: Wrapped = no_wrapper) -> Iterator[tuple[str, UseFact]]:
+    """Every release in a body, ``(kind of resource, use)``; ``wrapped`` says what a function of the project releases
+    that has the name of a public one."""
     branches = Branches(body)
     for call in body.facts.calls:
-        kinds = dict.fromkeys(family.kind for family in released(call.simple)) if call.receiver is None else ()
-        for kind in kinds:
+        families = released(call.simple) if call.receiver is None else ()
+        for kind in dict.fromkeys(f.kind for f in (families if is_public(call) else families and wrapped(body, call))):
             yield kind, _use(body, branches, call.start, call.end, call.block, name)
     for match in _DELETE.finditer(body.expanded.full):
         block = branches.innermost(match.start())
         yield OBJECT, _use(body, branches, match.start(), match.end() - 1, block, name)
+
+
+def is_public(call: CallFact) -> bool:
+    """Whether a call's name is spelt as one of a public interface: ``mine::free`` is a function of the project's."""
+    return call.receiver is None and call.name in (call.simple, f"std::{call.simple}", f"::{call.simple}")
+
+
+def handed_on(body: Body) -> tuple[Family, ...]:
+    """The families whose releasing calls a function hands a parameter of its own to."""
+    own = {p.name for p in body.function.parameters} if body.function is not None else set()
+    return tuple(
+        dict.fromkeys(
+            family
+            for call in body.facts.calls
+            if is_public(call) and own.intersection(body.text(span) for span in call.arguments)
+            for family in released(call.simple)
+        )
+    )
 
 
 def _use(body: Body, branches: Branches, start: int, end: int, block: int, name: str) -> UseFact:
@@ -79,7 +107,7 @@ def _taken(body: Body) -> Iterator[_Taken]:
     full = body.expanded.full
     for call in body.facts.calls:
         family = acquired(call.simple) if call.receiver is None else None
-        if family is None or call.name not in (call.simple, f"std::{call.simple}", f"::{call.simple}"):
+        if family is None or not is_public(call):
             continue
         if family.position is None:
             holder = _result(body, call.start)
@@ -131,7 +159,7 @@ def _resource(body: Body, branches: Branches, taken: _Taken, name: str) -> Resou
     word = re.compile(rf"(?<![\w.>]){re.escape(taken.holder)}(?!\w)") if taken.holder else None
     releases: list[tuple[int, int, int]] = []
     for call in body.facts.calls:
-        if taken.family in released(call.simple) and call.start > taken.start and call.receiver is None:
+        if is_public(call) and call.start > taken.start and taken.family in released(call.simple):
             if word is None or any(word.search(body.text(span)) for span in call.arguments):
                 releases.append((call.start, call.end, call.block))
     if taken.kind == OBJECT and word is not None:

@@ -299,3 +299,24 @@ def test_a_member_is_released_where_a_release_names_it() -> None:
         ("second_", False, ["cudaFree(first_)"]),
         ("third_", False, ["cudaFreeHost(fourth_)"]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("head", "call", "said"),
+    [
+        ("", "free(data_);", ["releases host memory: free(data_)"]),
+        ("", "std::free(data_);", ["releases host memory: std::free(data_)"]),
+        # A function of the project releases what it hands on, whatever its name is.
+        ("namespace heap { void free(void* p) { nvshmem_free(p); } }\n", "heap::free(data_);",
+         ["releases symmetric device memory: heap::free(data_)"]),
+        ("namespace heap { void free(void* p) { cudaFree(p); } }\n", "heap::free(data_);",
+         ["releases device memory: heap::free(data_)"]),
+        ("namespace heap { void free(void* p) { remember(p); } }\n", "heap::free(data_);", []),
+        ("", "heap::free(data_);", []),
+        ("", "heap.free(data_);", []),
+    ],
+)  # fmt: skip
+def test_a_functions_own_namespace_tells_it_from_one_of_the_c_library(head: str, call: str, said: list[str]) -> None:
+    text = f"{head}class Holder {{\n public:\n  void use() {{ run(data_); }}\n  void drop() {{ {call} }}\n  void* data_;\n}};\n"
+    found = owned(f"{text}void f(Holder& one) {{ one.use(); }}\n")
+    assert [use.text for use in found.beside if use.function == "Holder::drop"] == said

@@ -63,7 +63,8 @@ def _never(launch: Launch, reading: Reading) -> tuple[Row, ...]:
     """The instances that can never run, by the reason: the first of each, all where they are asked for."""
     total, number = len(launch.instances), len(launch.unreachable)
     alone = launch.instances == ("",)
-    head = "it is compiled, and never started here" if alone else f"{number:,} of {total:,} are compiled and can never run"
+    many = f"{number:,} of {total:,} are compiled and can never run"
+    head = "it is compiled, and never started here" if alone else many
     rows = [Row((((head, "warn"),),))]
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in launch.unreachable:
