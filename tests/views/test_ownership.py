@@ -317,6 +317,7 @@ def test_a_member_is_released_where_a_release_names_it() -> None:
     ],
 )  # fmt: skip
 def test_a_functions_own_namespace_tells_it_from_one_of_the_c_library(head: str, call: str, said: list[str]) -> None:
-    text = f"{head}class Holder {{\n public:\n  void use() {{ run(data_); }}\n  void drop() {{ {call} }}\n  void* data_;\n}};\n"
+    methods = f"void use() {{ run(data_); }}\n  void drop() {{ {call} }}\n"
+    text = f"{head}class Holder {{\n public:\n  {methods}  void* data_;\n}};\n"
     found = owned(f"{text}void f(Holder& one) {{ one.use(); }}\n")
     assert [use.text for use in found.beside if use.function == "Holder::drop"] == said
