@@ -276,12 +276,13 @@ def _volatile(body: Body) -> Iterator[Event]:
 
 def plain_stores(body: Body, found: list[Event]) -> Iterator[Event]:
     """Stores without any order to what other events of the body use as a flag: a lock that is set back."""
-    fenced = any(event.kind == "fence" for event in found)
+    found = sorted(found, key=lambda event: event.start)
     flags = {
         _element(opened(body, event.address, event.start))
-        for event in found
+        for before, event in zip((None, *found), found, strict=False)
         if event.address is not None
-        and (event.spins or event.order in _ORDERS or (fenced and event.order == "relaxed"))
+        # A relaxed store right behind a fence releases as well.
+        and (event.spins or event.order in _ORDERS or (before is not None and before.kind == "fence"))
     }
     told = {event.start for event in found}
     values = {change.start: change.value for change in body.accesses.changes if change.operator == "="}

@@ -259,6 +259,7 @@ RED = 'asm volatile("red.relaxed.gpu.global.add.s32 [%0], %1;" :: "l"(lock), "r"
         ("while (ld_acquire(lock) == 0); lock[1] = 0;", []),
         ("while (ld_acquire(lock) == 0); out[0] = 0;", []),
         ("atomicAdd(&out[n], 1); out[n] = 0;", []),
+        ("__threadfence(); __syncthreads(); atomicAdd(&out[n], 1); out[n] = 0;", []),
         ("volatile int* mark = lock; *mark = 0;", []),
         ("while (ld_acquire(lock) == 0); int held = lock[0]; lock[0] += held;", []),
     ],
