@@ -7,7 +7,7 @@ from msgspec import Struct
 from opwalker.model.assembly import AsmFact
 from opwalker.model.held import HeldFact
 from opwalker.model.host import ParameterFact
-from opwalker.model.layout import LayoutFact
+from opwalker.model.layout import LayoutFact, UntoldFact
 from opwalker.model.places import Span
 
 
@@ -108,7 +108,8 @@ class Kernel(Struct, frozen=True):
     ``work`` says what a block and a thread handle, ``layouts`` how documented tensors are addressed, ``assembly`` holds
     the inline assembly of the kernel and of the device functions that it calls, decoded. ``kind`` is ``device`` where a
     device function is walked by itself. ``asked`` is what its head demands of its template arguments, ``passed`` what
-    each of its launches here gives a parameter, ``held`` what the locals hold that its indexes and conditions name.
+    each of its launches here gives a parameter, ``held`` what the locals hold that its indexes and conditions name;
+    ``untold`` are pointers whose accesses ``layouts`` do not all describe.
     """
 
     name: str
@@ -137,3 +138,4 @@ class Kernel(Struct, frozen=True):
     asked: tuple[str, ...] = ()
     passed: tuple[PassedFact, ...] = ()
     held: tuple[HeldFact, ...] = ()
+    untold: tuple[UntoldFact, ...] = ()

@@ -60,3 +60,13 @@ class LayoutFact(Struct, frozen=True):
     also_at: tuple[int, ...] = ()
     names: tuple[IndexName, ...] = ()
     tests_more: bool = False
+
+
+class UntoldFact(Struct, frozen=True):
+    """A pointer parameter of a kernel of which not every access is described: ``ways`` more ways than are told, or
+    none at all though the kernel names it (``ways`` None, first at ``line``). Without a ``parameter``: further accesses
+    of the kernel were not looked at."""
+
+    parameter: str
+    ways: int | None
+    line: int = 0

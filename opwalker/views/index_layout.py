@@ -7,7 +7,6 @@ is not read as arithmetic is not decided, with the reason.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -21,7 +20,7 @@ from opwalker.expand.value_reader import ValueReader
 from opwalker.expand.values import Number, Pointer, Several, Unread, Value, shown
 from opwalker.model.access import LOADS, STORES, Access
 from opwalker.model.body import CallFact, Span2
-from opwalker.model.layout import Coordinate, LayoutFact
+from opwalker.model.layout import Coordinate, LayoutFact, UntoldFact
 from opwalker.notation.cpp_expression import Expr, parse_expression
 from opwalker.notation.polynomial import Atom, Poly, of_atom, poly, symbol
 from opwalker.notation.polynomial import replace as replaced
@@ -29,7 +28,18 @@ from opwalker.views.index_compare import Comparison, Dim, Taken, compare
 from opwalker.views.index_names import clear_names, names_of
 from opwalker.views.kernel_conditions import Conditions, joined
 from opwalker.views.kernel_values import KernelValues
-from opwalker.views.layout_facts import as_passed, kind_of, one_way, requirements, way_of
+from opwalker.views.layout_facts import (
+    as_passed,
+    choices_of,
+    kind_of,
+    one_way,
+    options_of,
+    requirements,
+    unplaced,
+    untold_of,
+    way_of,
+)
+from opwalker.views.pointed import bare_root, pointed_into
 
 #: Accesses of one kernel that are looked at, and facts that are given for one tensor.
 _MAX_ACCESSES = 400
@@ -71,17 +81,21 @@ class LayoutReader:
         self._count = 0
         self._whole: tuple[tuple[Poly, Poly], ...] | None = None
         self._aliases: tuple[tuple[Atom, Poly, str], ...] | None = None
+        #: What ``facts`` leaves out.
+        self.untold: tuple[UntoldFact, ...] = ()
 
     def facts(self) -> tuple[LayoutFact, ...]:
         """One fact for each way in which a documented tensor is addressed, by parameter and line."""
         groups: dict[tuple, list[tuple[LayoutFact, tuple[str, ...]]]] = {}
         made: dict[tuple, LayoutFact] = {}
         asked: Counter[str] = Counter()
+        cut: Counter[str] = Counter()
         for found in self._accesses(self._reader, [], (), None):
             key = (found.parameter, found.place.offset, found.place.step, found.through, found.under)
             if key not in made:
                 asked[found.parameter] += 1
                 if asked[found.parameter] > 2 * _MAX_FACTS:
+                    cut[found.parameter] += 1
                     continue
                 made[key] = self._fact(found)
             fact = replace(made[key], access=kind_of(found.access), line=found.line)
@@ -93,7 +107,10 @@ class LayoutReader:
             per[parameter] += 1
             if per[parameter] <= _MAX_FACTS:
                 out += one_way(facts)
+            else:
+                cut[parameter] += 1
         places = {p.name: number for number, p in enumerate(self._reader.body.function.parameters)}
+        self.untold = untold_of(self._reader.body, self._known - set(per), cut, self._count > _MAX_ACCESSES)
         out = clear_names(self._world, out)
         return tuple(sorted(out, key=lambda fact: (places.get(fact.parameter, -1), fact.line)))
 
@@ -119,11 +136,11 @@ class LayoutReader:
             if expr.kind not in ("index", "unary"):
                 continue
             place = reader.place(expr, access.start)
+            if isinstance(place, Pointer) and place.root not in self._known:
+                place = Unread(f"what `{bare_root(place.root)}` points to")
             if isinstance(place, Unread):
                 place = self._unread(reader, expr, access, place)
-            options = place.options if isinstance(place, Several) else (("", place),)
-            options = [(under, one) for under, one in options if isinstance(one, Pointer)]
-            options = [(under, one) for under, one in options if one.root in self._known]
+            options = [(under, one) for under, one in options_of(place) if one.root in self._known]
             if options and access.kind != "call" and (access.start, access.end) in passed_on:
                 span = (access.start, access.end)
                 access = as_passed(access, *self._passed_how.of(passed_on[span], span, reader))
@@ -154,9 +171,10 @@ class LayoutReader:
     def _unread(self, reader: ValueReader, expr: Expr, access: Access, why: Unread) -> Value:
         """An index that is not read, of a tensor that is known: a place with the reason as its offset."""
         base = ValueReader.pointer(reader.value(expr.parts[0], access.start))
-        if isinstance(base, Pointer) and base.root in self._documented:
+        if isinstance(base, Pointer) and base.root in self._known:
             return Pointer(base.root, symbol(f"\0{why.reason}"), base.step, base.element)
-        return why
+        roots = pointed_into(reader, expr.parts[0], access.start)
+        return Several(tuple(("", Pointer(root, symbol(f"\0{why.reason}"))) for root in roots)) if roots else why
 
     def _into_calls(
         self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None,
@@ -169,13 +187,15 @@ class LayoutReader:
                 continue
             values = tuple(reader.span(span) for span in call.arguments)
             pointers = [ValueReader.pointer(v) for v in values]
-            roots = {o.root for p in pointers for _, o in _options(p)}
+            roots = {o.root for p in pointers for _, o in options_of(p)}
+            if not method and call.simple not in _CASTS and any(isinstance(one, Unread) for one in pointers):
+                yield from self._there(reader, call, self._lost(reader, relations, through, line, call, pointers))
             if not roots & self._known:
                 continue
             template = None
             if call.template_arguments:
                 template = ", ".join(body.text(span) for span in call.template_arguments)
-            for under, chosen in _choices(values):
+            for under, chosen in choices_of(values):
                 # A method of an object, a vector that loads itself, say, is not looked into.
                 inner = self._calls.reader(call.name, template, chosen, reader) if not method else None
                 if inner is not None:
@@ -186,6 +206,19 @@ class LayoutReader:
                     yield from self._there(reader, call, accesses)
                 elif call.simple not in _CASTS:
                     yield from self._there(reader, call, self._handed(reader, relations, through, line, call, chosen))
+
+    def _lost(
+        self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None,
+        call: CallFact, values: Iterable[Value],
+    ) -> Iterator[_Found]:  # fmt: skip
+        """The addresses that a function gets of a tensor that is known, at a place that is not worked out."""
+        for span, value in zip(call.arguments, values, strict=True):
+            expr = parse_expression(reader.body.expanded.text[slice(*span)])
+            roots = pointed_into(reader, expr, span[0]) if isinstance(value, Unread) else ()
+            for root in self._known.intersection(roots):
+                place, at = Pointer(root, symbol(f"\0{value.reason}")), line or reader.body.use_line(call.start)
+                access = Access("call", *span, span, None, False, False, 0)
+                yield _Found(root, place, access, relations, through, at, None)
 
     def _handed(
         self, reader: ValueReader, relations: list[Relation], through: tuple[str, ...], line: int | None,
@@ -219,9 +252,11 @@ class LayoutReader:
             "under": found.under,
             "names": names_of(self._world, offset),
         }
+        hidden = next((a.name[1:] for a in offset.all_atoms() if a.name.startswith("\0")), None)
+        if documented is None and hidden is not None:
+            return LayoutFact(computed="", verdict="undocumented", reason=hidden, **common)
         if documented is None:
             return LayoutFact(computed=shown(self._in_short(offset)), verdict="undocumented", **common)
-        hidden = next((a.name[1:] for a in offset.all_atoms() if a.name.startswith("\0")), None)
         if hidden is not None:
             return LayoutFact(computed="", verdict="not_decided", reason=hidden, **common)
         strides, foreign = self._strides(offset, documented.tensor)
@@ -238,8 +273,8 @@ class LayoutReader:
             Coordinate(", ".join(names[p.first : p.last + 1]), shown(p.value), shown(p.stride), p.passed)
             for p in best.parts
         ]
-        if best.verdict == "not_decided" and (unplaced := _unplaced(offset, documented.tensor, strides)):
-            reason = f"it is not known which dimension `{unplaced}` is the stride of"
+        if best.verdict == "not_decided" and (unknown := unplaced(offset, documented.tensor, strides)):
+            reason = f"it is not known which dimension `{unknown}` is the stride of"
             return LayoutFact(computed=shown(offset), verdict="not_decided", reason=reason, **common)
         requires = requirements(documented.tensor, names, best) if best.parts else ()
         lent = self._lent(strides, documented.tensor) if best.parts else ()
@@ -361,26 +396,3 @@ class LayoutReader:
                         out.update(dict.fromkeys(atom.parts for atom in atoms if atom.kind == "quotient"))
             self._whole = tuple(out)
         return self._whole
-
-
-def _unplaced(offset: Poly, tensor: str, placed: dict[Atom, int]) -> str | None:
-    """What an index is made with that is a stride of the tensor, but not known of which of its dimensions."""
-    of_tensor = re.compile(rf"(?<!\w){re.escape(tensor)}(?:\.|->)stride\(")
-    texts = (shown(of_atom(atom)) for atom in sorted(offset.atoms()) if atom not in placed)
-    return next((text for text in texts if of_tensor.search(text)), None)
-
-
-def _options(value: Value) -> tuple[tuple[str, Pointer], ...]:
-    """The addresses that a value can be, each with its branch."""
-    if isinstance(value, Several):
-        return value.options
-    return (("", value),) if isinstance(value, Pointer) else ()
-
-
-def _choices(values: tuple[Value, ...]) -> Iterator[tuple[str | None, tuple[Value, ...]]]:
-    """Arguments with one branch chosen at a time."""
-    branches = dict.fromkeys(under for v in values if isinstance(v, Several) for under, _ in v.options)
-    if not branches:
-        yield None, values
-    for branch in branches:
-        yield branch, tuple(dict(v.options).get(branch, v) if isinstance(v, Several) else v for v in values)

@@ -55,7 +55,8 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
     path, function = candidate.path, candidate.function
     named = documented_shapes(workbench, candidate)
     values = KernelValues(workbench, unit, candidate, root, named, passed or Passed())
-    layouts = LayoutReader(values).facts()
+    reader = LayoutReader(values)
+    layouts = reader.facts()
     shapes = ShapeReader(workbench.files.part(path))
     parameters = tuple(
         ParameterFact(p.name, p.type, None, *shapes.of_parameter(path, function, number))
@@ -94,6 +95,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         asked=written_in_head(function),
         passed=tuple(PassedFact(name, text) for name, text in values.passed.always.items()),
         held=held_by(body, _naming(work, layouts), _told(work, function), known_of(workbench, unit)),
+        untold=reader.untold,
     )
 
 

@@ -6,10 +6,16 @@ reader is told them.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
 from msgspec.structs import replace
 
+from opwalker.expand.bodies import Body
+from opwalker.expand.values import Pointer, Several, Value, shown
 from opwalker.model.access import Access
-from opwalker.model.layout import LayoutFact
+from opwalker.model.layout import LayoutFact, UntoldFact
+from opwalker.notation.polynomial import Atom, Poly, of_atom
 from opwalker.views.index_compare import Comparison
 from opwalker.views.kernel_conditions import either, joined, tests_more
 
@@ -28,7 +34,7 @@ def kind_of(access: Access) -> str:
 
 def way_of(fact: LayoutFact) -> tuple:
     """What tells two ways of addressing apart: within a helper, everything but the innermost coordinate."""
-    if fact.verdict == "not_decided" or not fact.through:
+    if fact.verdict in ("not_decided", "undocumented") or not fact.through:
         return fact.parameter, fact.computed, fact.verdict, fact.through, fact.reason, fact.under
     return fact.parameter, fact.under, fact.coordinates[:-1], fact.verdict, fact.through, fact.line, fact.width
 
@@ -70,3 +76,38 @@ def requirements(tensor: str, names: tuple[str, ...], made: Comparison) -> tuple
     if dense and dense == list(names[len(names) - len(dense) :]):
         return (f"{tensor} is contiguous from dimension {dense[0]} on",)
     return (f"{tensor} is contiguous in {', '.join(dense)}",) if dense else ()
+
+
+def untold_of(body: Body, silent: Iterable[str], cut: Mapping[str, int], ended: bool) -> tuple[UntoldFact, ...]:
+    """What is not told of pointers that a kernel is given: those of ``silent`` that it names, and how many more ways
+    there are of others; ``ended``: only the first accesses were looked at."""
+    out = [UntoldFact(name, ways) for name, ways in cut.items()]
+    pointers = {p.name for p in body.function.parameters if "*" in p.type} if body.function is not None else set()
+    for name in pointers.intersection(silent):
+        if found := re.search(rf"(?<![\w.>]){re.escape(name)}\b", body.expanded.text):
+            out.append(UntoldFact(name, None, body.use_line(found.start())))
+    out.sort(key=lambda one: (one.line, one.parameter))
+    return (*out, *((UntoldFact("", None),) if ended else ()))
+
+
+def options_of(value: Value) -> tuple[tuple[str, Pointer], ...]:
+    """The addresses that a value can be, each with its branch."""
+    if isinstance(value, Several):
+        return value.options
+    return (("", value),) if isinstance(value, Pointer) else ()
+
+
+def choices_of(values: tuple[Value, ...]) -> Iterator[tuple[str | None, tuple[Value, ...]]]:
+    """Arguments with one branch chosen at a time."""
+    branches = dict.fromkeys(under for v in values if isinstance(v, Several) for under, _ in v.options)
+    if not branches:
+        yield None, values
+    for branch in branches:
+        yield branch, tuple(dict(v.options).get(branch, v) if isinstance(v, Several) else v for v in values)
+
+
+def unplaced(offset: Poly, tensor: str, placed: dict[Atom, int]) -> str | None:
+    """What an index is made with that is a stride of the tensor, but not known of which of its dimensions."""
+    of_tensor = re.compile(rf"(?<!\w){re.escape(tensor)}(?:\.|->)stride\(")
+    texts = (shown(of_atom(atom)) for atom in sorted(offset.atoms()) if atom not in placed)
+    return next((text for text in texts if of_tensor.search(text)), None)

@@ -693,3 +693,49 @@ TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }
         "not_decided",
         "it is not known which dimension `(x.dim() == 3 ? x.stride(1) : size)` is the stride of",
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        # The address itself is not worked out: the access is told with the reason.
+        ("float4* v = reinterpret_cast<float4*>(wide ? p : q); v[n] = {};", [("p", "write", "", True),
+                                                                         ("q", "write", "", True)]),
+        ("float* v = p; if (wide) { v = q; } v[n] = 0;", [("p", "write", "", True), ("q", "write", "", True)]),
+        ("while (n > 0) { p += n; p[0] = 0; n--; }", [("p", "write", "", True)]),
+        ("while (n > 0) { copy(dst, p + 4); p += n; n--; }", [("p", "passed on", "", True)]),
+        # What is read points nobody knows where, and registers are no memory of a tensor.
+        ("auto v = p[n]; use(v.x[2]);", [("p", "read", "n", False)]),
+        ("float r[4]; r[n] = p[0];", [("p", "read", "0", False)]),
+    ],
+)  # fmt: skip
+def test_accesses_that_are_not_worked_out_are_told(body: str, told: list[tuple[str, str, str, bool]]) -> None:
+    found = addresses("float* p, float* q, int n, bool wide", body)
+    assert [(one.parameter, one.access, one.computed, one.reason is not None) for one in found] == told
+    assert {one.verdict for one in found} == {"undocumented"}
+
+
+def test_ways_of_a_helper_stay_apart_where_no_shape_tells_them() -> None:
+    helper = "__device__ void fill(float* to, int at, int n) { if (n > 2) { to[n] = 0; return; } to[at] = 1; }"
+    found = addresses("float* p, int n", "fill(p, threadIdx.x, n);", helper)
+    assert [(one.computed, one.under) for one in found] == [("n", "n > 2"), ("threadIdx.x", "n <= 2")]
+
+
+@pytest.mark.parametrize(
+    ("body", "untold"),
+    [
+        ("p[n] = 0; q[n] = 0;", []),
+        ("p[n] = 0;\nelsewhere(q);", [("q", None, 4)]),
+        ("p[n] = 0;", []),  # nothing is named that is not told
+        ("p[size] = 0;", []),  # a comment documents a number
+        ("q[0] = 0;\n" + "".join(f"p[{n}] = 0;\n" for n in range(20)), [("p", 8, 0)]),
+        ("".join(f"q[{n % 2}] = 0;\n" for n in range(401)), [("", None, 0)]),
+    ],
+)
+def test_pointers_whose_accesses_are_not_all_told(body: str, untold: list[tuple[str, int | None, int]]) -> None:
+    text = f"__global__ void k(\n  float* p, float* q, int n, int size  /* [n, 4] */) {{\n{body}\n}}\n"
+    bench = tree({"k.cu": text})
+    ((path, function),) = bench.index.functions("k")
+    reading = DeviceReader.of(bench, bench.unit()).kernel(Candidate(path, function), path)
+    found = read_kernel(bench, bench.unit(), reading, path).untold
+    assert [(one.parameter, one.ways, one.line) for one in found] == untold

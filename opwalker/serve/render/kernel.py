@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from opwalker.model.kernel import Kernel, ReductionFact
-from opwalker.model.layout import LayoutFact
+from opwalker.model.layout import LayoutFact, UntoldFact
 from opwalker.serve.render.host import held_rows, none_found, parameter_row
 from opwalker.serve.render.page import Group, Row, Spans, Step
 from opwalker.serve.render.sync import detail
-from opwalker.serve.render.words import at, line_mark, place, titled, under
+from opwalker.serve.render.words import at, count, line_mark, place, titled, under
 
 
 def kernel_step(kernel: Kernel) -> Step:
@@ -29,7 +29,7 @@ def kernel_step(kernel: Kernel) -> Step:
         ("reductions", [_reduction(fact) for fact in kernel.reductions]),
         ("inline asm", _assembly(kernel)),
         ("vectors", _vectors(kernel)),
-        ("layout", [row for fact in kernel.layouts for row in _layout(fact)]),
+        ("layout", [row for fact in kernel.layouts for row in _layout(fact)] + [_untold(one) for one in kernel.untold]),
         ("with", [*held_rows(kernel.held), *_with(kernel)]),
         ("device calls", _calls(kernel)),
     )
@@ -119,13 +119,22 @@ def _layout(fact: LayoutFact) -> list[Row]:
         where += ((f" in {fact.through}", "quiet"),)
     said: Spans = (*(((f"{fact.documented} ", "shape"),) if fact.documented else ()), (verdict, style))
     if fact.reason:
-        said += ((f": {fact.reason}", style),)
+        what = ", and an index that is not worked out" if fact.verdict == "undocumented" else ""
+        said += ((f"{what}: {fact.reason}", style),)
     rows = [Row((line_mark(fact.line), where, said))]
     index = ", ".join(f"{part.dim}: {part.value}" for part in fact.coordinates if part.value != "0")
     details = [("index", index or fact.computed), ("under", _under(fact)), ("width", fact.width)]
     details += [("given", "; ".join(dict.fromkeys(fact.given))), ("requires", "; ".join(fact.requires))]
     rows += [detail(label, ((text, ""),)) for label, text in details if text]
     return rows
+
+
+def _untold(fact: UntoldFact) -> Row:
+    """A pointer of which not every access is described."""
+    said = f"{count(fact.ways, 'more way')} of access" if fact.ways else "how it is accessed is not described"
+    if not fact.parameter:
+        return Row(((), (("further accesses were not looked at", "quiet"),)))
+    return Row((line_mark(fact.line), ((fact.parameter, "name"),), ((said, "quiet"),)))
 
 
 def _with(kernel: Kernel) -> list[Row]:

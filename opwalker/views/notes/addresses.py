@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from opwalker.model.layout import IndexName, LayoutFact
+from opwalker.model.layout import IndexName, LayoutFact, UntoldFact
 from opwalker.model.notes import Statement, Text
 from opwalker.notation.regex import Regex
 from opwalker.views.notes.words import code, line, listed, marked, say, statement
@@ -40,7 +40,25 @@ def address_statements(facts: Iterable[LayoutFact]) -> Iterator[Statement]:
         why = (": ", marked(reason, [parameter])) if reason else ()
         at = [fact.documented_at for fact in found[:1]]
         shape = (code(documented), *why, ".") if documented else ()
-        yield statement(code(parameter), _VERDICTS[verdict], *shape, at=at, below=below)
+        said: Sequence[str | Text] = (_VERDICTS[verdict], *shape)
+        if not documented and why:
+            said = (" has no documented shape, and an index of it is not worked out", *why, ".")
+        yield statement(code(parameter), *said, at=at, below=below)
+
+
+def untold_statement(untold: Iterable[UntoldFact]) -> Iterator[Statement]:
+    """That not every access of a kernel is described."""
+    names = [one for one in untold if one.parameter]
+    below = [
+        statement(code(one.parameter), f": {one.ways} more {'way' if one.ways == 1 else 'ways'} of access.")
+        if one.ways
+        else statement(code(one.parameter), ": none is described.")
+        for one in names
+    ]
+    if any(not one.parameter for one in untold):
+        below.append(statement("Further accesses were not looked at."))
+    if below:
+        yield statement("Accesses that are not described:", below=below)
 
 
 def name_statements(facts: Iterable[LayoutFact], told: Collection[str] = ()) -> Iterator[Statement]:

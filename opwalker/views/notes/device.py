@@ -14,7 +14,7 @@ from opwalker.model.kernel import WorkFact
 from opwalker.model.notes import Block, Cell, NoteSection, Statement, Statements, Table
 from opwalker.model.walk import Implementation, Kernel, Launch, Span, SyncPoint
 from opwalker.notation.regex import Regex
-from opwalker.views.notes.addresses import address_statements, name_statements
+from opwalker.views.notes.addresses import address_statements, name_statements, untold_statement
 from opwalker.views.notes.words import (
     cell,
     code,
@@ -79,8 +79,8 @@ def _kernel(
     blocks: list[Block] = [Statements((head, *started, *_facts(kernel, told)))]
     if kernel.parameters:
         blocks.append(_parameters(kernel))
-    if kernel.layouts:
-        blocks.append(Statements(tuple(address_statements(kernel.layouts))))
+    if kernel.layouts or kernel.untold:
+        blocks.append(Statements((*address_statements(kernel.layouts), *untold_statement(kernel.untold))))
     if held:
         blocks.append(Statements((statement("Names that are used above:", below=held),)))
     word = "Kernel" if kernel.kind == "kernel" else "Device function"
