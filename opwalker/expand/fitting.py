@@ -148,18 +148,21 @@ class Fitter:
         if not out:
             return refused
         out = best(out, self._tools) if len(out) > 1 else out
-        return [one for fit in out for one in self._instantiated(fit, environment)]
+        return [one for fit in out for one in self._instantiated(fit, environment)] or out
 
     def _instantiated(self, fit: Fit, environment: Environment) -> list[Fit]:
-        """A fit whose parameters are not all known, as the explicit instantiations that it may mean: a unit that sees
-        no more than a template's declaration compiles nothing of it."""
+        """A fit of a template that other units define, as the explicit instantiations that it may mean: a unit that
+        sees no more than the declaration compiles nothing of it. Nothing where that definition makes others alone."""
         candidate, frame = fit.candidate, environment.frame
-        if fit.why is None or not candidate.function.template or frame is None:
+        if not candidate.function.template or frame is None or is_full(candidate.function):
             return [fit]
         if candidate.path == frame.root or candidate.path in self._tools.index.closure(frame.root):
             return [fit]
         known = {name: term for name, term in fit.bound.items() if term is not None}
-        found = [b for b in self._tools.written_out(candidate) if all(b.get(n) == t for n, t in known.items())]
+        made = self._tools.written_out(candidate)
+        found = [b for b in made if all(b.get(n) == t for n, t in known.items())]
+        if fit.why is None:
+            return [fit] if found or not made else []
         return [replace(fit, bound=dict(bound), why=None) for bound in found] or [fit]
 
     def _specialised(self, fits: list[Fit], candidates: Sequence[Candidate]) -> list[Fit]:

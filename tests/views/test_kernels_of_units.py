@@ -118,3 +118,42 @@ def test_members_that_another_unit_defines_are_those_that_it_instantiates(
     kernel = only_kernel({"run.h": RUN_H, "scale.cu": SCALE_CU.format(made=made), "ops.cu": OPS_CU})
     assert kernel.ops == ("rowkit::scale",)
     assert (kernel.instances, kernel.complete) == (instances, complete)
+
+ROWS_CUH = """
+template <typename T, int N, int lanes> __global__ void rows_kernel(T* rows) {}
+template <typename T, int N> void launch_rows(T* rows);
+"""
+#: One of several units that define the same function template, each for instances of its own.
+UNIT_CU = """
+#include "rows.cuh"
+template <typename T, int N> void launch_rows(T* rows) {{ rows_kernel<T, N, {lanes}><<<1, 32>>>(rows); }}
+template void launch_rows<float, {size}>(float* rows);
+template void launch_rows<double, {size}>(double* rows);
+"""
+CALLS_CU = """
+#include <torch/library.h>
+#include "rows.cuh"
+template <typename T> void by_size(T* rows, int size) {
+  if (size == 64) launch_rows<T, 64>(rows);
+  else launch_rows<T, 128>(rows);
+}
+void run(at::Tensor& rows) {
+  by_size(rows.data_ptr<float>(), rows.size(0));
+  by_size(rows.data_ptr<double>(), rows.size(0));
+}
+TORCH_LIBRARY(rowkit, m) { m.def("run(Tensor! rows) -> ()", &run); }
+"""
+
+
+def test_a_template_that_several_units_define_is_entered_where_it_is_instantiated(only_kernel) -> None:
+    kernel = only_kernel(
+        {
+            "rows.cuh": ROWS_CUH,
+            "rows_64.cu": UNIT_CU.format(lanes="N / 2", size=64),
+            "rows_128.cu": UNIT_CU.format(lanes="N / 16", size=128),
+            "calls.cu": CALLS_CU,
+        }
+    )
+    assert kernel.ops == ("rowkit::run",)
+    assert kernel.instances == ("double, 128, 8", "double, 64, 32", "float, 128, 8", "float, 64, 32")
+    assert kernel.complete
