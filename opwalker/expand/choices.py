@@ -7,8 +7,8 @@ constexpr`` does not take is not read; where the condition cannot be worked out,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -17,21 +17,21 @@ from opwalker.expand.environment import Environment, Tools
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.fitting import Fitter, callable_parameters
 from opwalker.expand.frames import Frame
+from opwalker.expand.lambdas import calls_it, is_generic, lambda_calls, lambda_uses, named_by
 from opwalker.expand.terms import PackTerm, PassedCall, Term, Unknown, flattened
-from opwalker.facts.cpp_brackets import match_bracket
-from opwalker.model.body import CallFact, LambdaFact, LocalFact, Span2
+from opwalker.model.body import CallFact, LambdaFact, Span2
 from opwalker.notation.regex import Regex
 
 #: Calls of lambdas that are combined at one place, and functions that a lambda is passed through.
 MAX_CHOICES = 2000
 MAX_PASSED = 8
-_FORWARDED = Regex(
-    r"(?:(?:std::)?(?:forward\s*<[^()]*>|move|ref|cref)|static_cast\s*<[^()]*>)\s*\(\s*(\w+)\s*\)\Z"
-    r"|(?:\*?\s*&?|\(\s*[\w:]+\s*&{0,2}\s*\))\s*(\w+)\Z"
-)
 _WORD = Regex(r"(?<![\w.])(?<!::)[A-Za-z_]\w*(?!\s*\.\.\.)")
 _COUNTED = Regex(r"sizeof\s*\.\.\.\s*\(\s*\w+\s*\)")
 _INVOKERS = frozenset(("std::invoke", "invoke", "std::apply"))
+
+
+#: An argument of a call, in the body and the frame that the call stands in.
+Handed: TypeAlias = tuple[Body, Frame, Span2]
 
 
 class Choices:
@@ -149,6 +149,17 @@ class Choices:
             held = self._passed[key] = list(found)
         return held
 
+    def arguments_behind(self, body: Body, frame: Frame, held: LambdaFact, parameter: int) -> Iterator[Handed | None]:
+        """What is passed for one parameter of a lambda where functions call it that it is passed to; None for what
+        could not be followed."""
+        for call, position in lambda_uses(body, held):
+            for choices in self._choices(body, frame, call.start, {held.start: None}):
+                environment = Environment(self._tools, frame.context(body), body, frame, call.start, choices)
+                if self._taken(environment) is not None:
+                    found = _Handed(parameter)
+                    self._behind(environment, call, position, found, call.start, set(), 0)
+                    yield from found.values()
+
     def _behind(self, environment, call: CallFact, position: int, found: dict, start: int, seen: set, depth: int):
         """Adds the calls that the functions meant by ``call`` make of their parameter ``position``."""
         if depth > MAX_PASSED:
@@ -177,9 +188,9 @@ class Choices:
     def _in_callee(self, inner: Body, frame: Frame, name: str, found: dict, start: int, seen: set, depth: int) -> None:
         for call in inner.facts.calls:
             arguments: tuple[Span2, ...] | None = None
-            if _calls(inner, call, name):
+            if calls_it(inner, call, name):
                 arguments = call.arguments
-            elif call.name in _INVOKERS and call.arguments and _named(inner.text(call.arguments[0])) == name:
+            elif call.name in _INVOKERS and call.arguments and named_by(inner.text(call.arguments[0])) == name:
                 arguments = call.arguments[1:] if call.name != "std::apply" else None
                 if arguments is None:
                     found[None] = None
@@ -191,7 +202,7 @@ class Choices:
                         self._enter(environment, call, arguments, found, start)
                 continue
             for position, span in enumerate(call.arguments):
-                if _named(inner.text(span)) == name and call.simple not in ("forward", "move"):
+                if named_by(inner.text(span)) == name and call.simple not in ("forward", "move"):
                     for around in self.environments(inner, frame, call.start):
                         for environment in elements_of(around, (call.callee, *call.arguments)):
                             self._behind(environment, call, position, found, start, seen, depth + 1)
@@ -211,8 +222,8 @@ class Choices:
         for one in body.facts.calls:
             if not held.body[0] <= one.start < held.body[1]:
                 continue
-            handed = [number for number, span in enumerate(one.arguments) if _named(body.text(span)) == name]
-            called = _calls(body, one, name)
+            handed = [number for number, span in enumerate(one.arguments) if named_by(body.text(span)) == name]
+            called = calls_it(body, one, name)
             if not called and (not handed or one.simple in ("forward", "move")):
                 continue
             if any(f.start > held.start and is_generic(f) for f in body.enclosing_lambdas(one.start)):
@@ -230,6 +241,9 @@ class Choices:
     def _enter(self, environment: Environment, call: CallFact, arguments, found: dict, start: int) -> None:
         """Enters one call of the lambda with what it is given there."""
         body = environment.body
+        if isinstance(found, _Handed):
+            found.enter(environment, arguments)
+            return
         reason = environment.doubt or environment.frame.doubt
         if any("..." in body.text(span) for span in (call.template_arguments or ())):
             reason = reason or "a pack is passed on to a lambda"
@@ -249,6 +263,21 @@ class Choices:
         same = [p for p in found if p is not None and replace(p, number=passed.number) == passed]
         if not same:
             found[passed] = None
+
+
+class _Handed(dict):
+    """What calls of a lambda pass for one of its parameters: each once, and None where a call is not known."""
+
+    def __init__(self, parameter: int) -> None:
+        super().__init__()
+        self._parameter = parameter
+
+    def enter(self, environment: Environment, arguments: Sequence[Span2]) -> None:
+        if self._parameter < len(arguments):
+            span = arguments[self._parameter]
+            self[environment.body.key, environment.frame.key, span] = (environment.body, environment.frame, span)
+        else:
+            self[None] = None
 
 
 class _Ways:
@@ -313,82 +342,3 @@ def _has_pack(environment: Environment) -> bool:
 
 def _choice_key(choices: dict) -> tuple:
     return tuple(sorted((k, (v.start, getattr(v, "number", -1)) if v else None) for k, v in choices.items()))
-
-
-def _named(text: str) -> str | None:
-    """The variable that an argument passes on as it is."""
-    text = text.strip()
-    while text.startswith("(") and match_bracket(text, 0) == len(text):
-        text = text[1:-1].strip()
-    found = _FORWARDED.match(text)
-    return (found.group(1) or found.group(2)) if found else None
-
-
-def _calls(body: Body, call: CallFact, name: str) -> bool:
-    """Whether a call calls the object that a parameter holds."""
-    if call.receiver is not None:
-        return "operator" in call.name and _named(body.text(call.receiver)) == name
-    if call.name == name:
-        return True
-    callee = body.text(call.callee)
-    return callee.endswith(")") and _named(callee.strip()) == name
-
-
-def is_generic(held: LambdaFact) -> bool:
-    """Whether a lambda is a template: by a template head or an ``auto`` parameter."""
-    return bool(held.template) or any(re.search(r"\bauto\b", kind) for kind, _ in held.parameters)
-
-
-def lambda_calls(body: Body, held: LambdaFact) -> list[CallFact]:
-    """The calls of a lambda in its body: through its variable, its call operator, or in place."""
-    found = body.lambda_calls.get(held.start)
-    if found is None:
-        found = body.lambda_calls[held.start] = _lambda_calls(body, held)
-    return found
-
-
-def _lambda_variables(body: Body, held: LambdaFact) -> set[LocalFact]:
-    return {
-        f for f in body.facts.locals if f.value and f.value[0] <= held.start and held.end <= f.value[1]
-        and not any(o.start < held.start and held.end < o.end and f.value[0] <= o.start for o in body.facts.lambdas)
-        and not any(
-            c.start <= held.start and held.end <= c.end and f.value[0] <= c.start and c.callee[1] <= held.start
-            for c in body.facts.calls
-        )
-    }  # fmt: skip
-
-
-def _means(body: Body, name: str, offset: int, variables: set[LocalFact]) -> bool:
-    """Whether a name is, at an offset, that of one of the variables: other blocks may have variables of the name."""
-    return any(f.name == name for f in variables) and not variables.isdisjoint(body.locals_at(name, offset))
-
-
-def _lambda_calls(body: Body, held: LambdaFact) -> list[CallFact]:
-    variables = _lambda_variables(body, held)
-    out = []
-    for call in body.facts.calls:
-        named = call.receiver is None and _means(body, call.simple, call.start, variables)
-        owner = body.text(call.receiver) if call.receiver is not None and "operator" in call.name else None
-        through = owner is not None and _means(body, owner, call.start, variables)
-        # A lambda inside the one that is called in place is not called there.
-        before = body.expanded.full[call.callee[0] : held.start]
-        direct = call.callee[0] <= held.start < call.callee[1] and not before.strip("( \n")
-        if named or through or direct:
-            out.append(call)
-    return out
-
-
-def lambda_uses(body: Body, held: LambdaFact) -> list[tuple[CallFact, int]]:
-    """The calls that a lambda is an argument of, itself or through its variable, with its position."""
-    key = -1 - held.start
-    found = body.lambda_calls.get(key)
-    if found is None:
-        variables = _lambda_variables(body, held)
-        found = []
-        for call in body.facts.calls:
-            for position, span in enumerate(call.arguments):
-                whole = span[0] == held.start and held.end >= span[1] - 1
-                if whole or _means(body, _named(body.text(span)) or "", call.start, variables):
-                    found.append((call, position))
-        body.lambda_calls[key] = found
-    return found

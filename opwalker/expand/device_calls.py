@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from opwalker.expand.choices import lambda_calls
 from opwalker.expand.device_names import device_function
 from opwalker.expand.device_types import DeviceTypes
+from opwalker.expand.lambdas import lambda_calls
 from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.value_reader import ValueReader

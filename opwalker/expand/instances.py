@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opwalker.expand.bodies import Bodies, Body
-from opwalker.expand.choices import MAX_CHOICES, Choices, elements_of, is_generic, lambda_calls
+from opwalker.expand.choices import MAX_CHOICES, Choices, Handed, elements_of
 from opwalker.expand.constraints import is_excluded
 from opwalker.expand.deduction import Mismatch
 from opwalker.expand.environment import Environment, Tools
@@ -28,7 +28,7 @@ from opwalker.expand.target_types import target_type
 from opwalker.expand.template_heads import TemplateParameter, template_parameters
 from opwalker.expand.terms import NoType, Unknown, join_arguments
 from opwalker.expand.tokens import names_any
-from opwalker.model.body import CallFact, Span2
+from opwalker.model.body import CallFact, LambdaFact, Span2
 from opwalker.model.cpp import Function
 from opwalker.model.reach import Never, Origin
 
@@ -72,6 +72,10 @@ class InstanceReader:
     def environments(self, body: Body, frame: Frame, offset: int) -> Iterator[Environment]:
         """The environments of a place: one for each way in which the generic lambdas around it are called."""
         return self._choices.environments(body, frame, offset)
+
+    def arguments_behind(self, body: Body, frame: Frame, held: LambdaFact, parameter: int) -> Iterator[Handed | None]:
+        """As ``Choices.arguments_behind``."""
+        return self._choices.arguments_behind(body, frame, held, parameter)
 
     def is_compiled(self, body: Body, frame: Frame, offset: int) -> bool:
         """Whether any way of reading a place keeps it."""
@@ -371,6 +375,3 @@ def _cannot_fit(function: Function, parameters: Sequence[TemplateParameter], bou
         and not any(names_any(one.type, (p.name,)) for one in function.parameters)
         for p in parameters
     )
-
-
-__all__ = ["InstanceReader", "Instances", "is_generic", "lambda_calls"]

@@ -13,7 +13,8 @@ from opwalker.expand.bodies import Bodies, Body
 from opwalker.expand.environment import Environment
 from opwalker.expand.fitting import member_name
 from opwalker.expand.frames import Frame, unit_of
-from opwalker.expand.instances import InstanceReader, Instances, lambda_calls
+from opwalker.expand.instances import InstanceReader, Instances
+from opwalker.expand.lambdas import lambda_calls
 from opwalker.expand.mentions import NAME, whole_name, written_arguments
 from opwalker.expand.resolve import Candidate, Context, Resolution, Resolver, strip_arguments
 from opwalker.expand.returning import Returning
@@ -47,7 +48,7 @@ class KernelFinder:
         self._index = index
         self._resolver = resolver
         self._bodies = bodies
-        self._cut, self._steps = False, 0
+        self._cut, self._steps, self._open = False, 0, None
         self._returning = Returning(index, resolver, bodies)
         self._alive: list[object] = []  # keeps what is told apart by identity while one expression is read
 
@@ -114,11 +115,11 @@ class KernelFinder:
 
     def _found(self, body: Body, span: Span2, frame: Frame, passed: tuple[Span2, ...] | None) -> tuple[KernelRef, ...]:
         out: dict[tuple, KernelRef] = {}
-        self._cut, self._steps = False, 0
+        self._cut, self._steps, self._open = False, 0, None
         self._alive.clear()
         self._collect(body, span, frame, out, set(), 0, passed)
         bounds = f"{_MAX_DEPTH} steps, or {_MAX_STEPS} expressions"
-        why = f"kernels that are handed on through more than {bounds}" if self._cut else body.cut
+        why = f"kernels that are handed on through more than {bounds}" if self._cut else body.cut or self._open
         for _, _, reason in self._bodies.unread_includes(body):
             why = why or reason  # what it holds may name further instances
         if why is None:
@@ -248,6 +249,12 @@ class KernelFinder:
                     seen.add(key)
                     for argument in self._lambda_arguments(body, held, position):
                         self._collect(body, argument, frame, out, seen, depth + 1)
+                    for handed in self._instances.arguments_behind(body, frame, held, position):
+                        if handed is None:
+                            self._open = f"not every call that gives a lambda its `{name}` could be followed"
+                            continue
+                        self._alive += handed[:2]
+                        self._collect(handed[0], handed[2], handed[1], out, seen, depth + 1)
                     return True
         locals_ = [f for f in body.locals_at(name, offset) if f.type not in ("using", "namespace")]
         if not locals_:
