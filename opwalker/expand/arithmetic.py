@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from opwalker.expand.terms import SIZES, ConstTerm
+from opwalker.expand.terms import INTEGERS, SIZES, ConstTerm
 from opwalker.notation.comparisons import COMPARISONS
 
 BINARY = {
@@ -88,3 +88,22 @@ def fold(name: str, values: list[ConstTerm]) -> ConstTerm:
     if name == "abs":
         return ConstTerm(abs(whole[0]), kind)
     return ConstTerm(math.gcd(*whole) if name == "gcd" else math.lcm(*whole), kind)
+
+
+def limit(kind: str, name: str) -> ConstTerm | None:
+    """What ``std::numeric_limits`` of a canonical type has under a name; None for what is no integer constant."""
+    if kind in ("float", "double"):
+        known = {"is_signed": 1, "is_integer": 0, "is_specialized": 1}
+        return ConstTerm(known[name], "bool") if name in known else None
+    if kind not in INTEGERS:
+        return None
+    signed = not kind.startswith("unsigned") and kind != "bool"
+    digits = 1 if kind == "bool" else SIZES[kind] * 8 - signed
+    least = -(1 << digits) if signed else 0
+    bounds = {"max": (1 << digits) - 1, "min": least, "lowest": least}
+    if name in bounds:
+        return ConstTerm(bounds[name], kind)
+    if name == "digits":
+        return ConstTerm(digits)
+    truths = {"is_signed": signed, "is_integer": True, "is_exact": True, "is_specialized": True}
+    return ConstTerm(int(truths[name]), "bool") if name in truths else None

@@ -58,7 +58,8 @@ class Binder:
             pieces = [piece for text in texts for piece in there.parts(text)]
         except Unknown as unknown:
             return {p.name or f"#{n}": None for n, p in enumerate(parameters)}, str(unknown)
-        if home is None and len(pieces) > len(parameters) and not any(p.pack for p in parameters):
+        own = home is None or home.type is None
+        if own and len(pieces) > len(parameters) and not any(p.pack for p in parameters):
             raise Mismatch
         bound, why = self.explicit(parameters, pieces, held, context)
         if target is not None:

@@ -36,11 +36,23 @@ def is_excluded(candidate: Candidate, inside: Environment) -> bool:
         if "<" in text and not _demands(text):
             _substituted(text, inside)
     concepts = [p for p in parameters if p.type not in constants]
-    if any(builtin(p.type) in INTEGERS for p in concepts):
+    if any(builtin(p.type) in INTEGERS or _is_enum(p.type, inside) for p in concepts):
         raise Mismatch  # a type where a number is asked for
     if concepts:
         raise Unknown(f"whether `{concepts[0].type} {concepts[0].name}` holds is not known")
     return False
+
+
+def _is_enum(text: str, inside: Environment) -> bool:
+    """Whether a text names an enumeration of the source."""
+    name = text.rsplit("::", 1)[-1].strip()
+    if name not in inside.tools.index.names_of_kind("enum"):
+        return False
+    try:
+        inside.type(text)
+    except Unknown:
+        return False
+    return True
 
 
 def written_in_head(function: Function) -> tuple[str, ...]:

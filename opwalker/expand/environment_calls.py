@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opwalker.expand.arithmetic import cast
+from opwalker.expand.arithmetic import cast, limit
 from opwalker.expand.arity import is_pack
 from opwalker.expand.constexpr_run import run
 from opwalker.expand.deduction import Mismatch, as_type, unify
@@ -16,6 +16,7 @@ from opwalker.notation.regex import Regex
 
 #: What the object of a method is bound to.
 _THIS = "*this"
+_LIMITS = Regex(r"std::numeric_limits<(.*?)\s*>")
 _CONVERSION = Regex(r"operator\s+[A-Za-z_]")
 
 
@@ -58,6 +59,9 @@ class ConstantCalls:
         """A constexpr member function: a static one, or one that is called ``on`` an object; inside a method of that
         class, on the object of the method."""
         self._deeper()
+        bounded = _LIMITS.fullmatch(owner.text)
+        if bounded is not None and (found := limit(bounded.group(1), name)) is not None:
+            return found
         arguments = self.spread_out(arguments)
         place = self.located(owner.text)
         found = [(f, i) for f, i in self.methods(owner.text, name, len(arguments)) if "constexpr" in f.flags]

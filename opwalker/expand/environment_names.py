@@ -7,6 +7,7 @@ import re
 from opwalker.expand.deduction import as_type, deduce
 from opwalker.expand.environment_sight import Sight
 from opwalker.expand.expressions import evaluate, value_of
+from opwalker.expand.qualified import same_text
 from opwalker.expand.resolve import strip_arguments, visible
 from opwalker.expand.scalar_types import cub_enumerator, enumerator_value, toolkit_type
 from opwalker.expand.shapes import outer_of, shape
@@ -292,9 +293,8 @@ class NameLookup(Sight):
 
     def _decided(self, path: str, entry, text: str, others) -> None:
         """Raises Unknown where the source declares a name in two ways and it is not known which the build reads."""
-        held = " ".join(text.split())
         for other_path, other, other_text in others:
-            if other is entry or other.scope != entry.scope or not other_text or " ".join(other_text.split()) == held:
+            if other is entry or other.scope != entry.scope or not other_text or same_text(text, other_text):
                 continue
             facts = self.tools.index.declared(path)
             terms = facts.conditions[entry.condition]

@@ -8,6 +8,7 @@ that is not known here.
 from __future__ import annotations
 
 from opwalker.expand import traits
+from opwalker.expand.arithmetic import limit
 from opwalker.expand.deduction import as_type
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.scalar_types import scalar_type_value
@@ -58,6 +59,9 @@ class StandardTemplates:
             return self._tuple_element(parts)
         if simple == "CppTypeToScalarType" and len(parts) == 1:
             return self._scalar_type(parts, member)
+        if simple == "numeric_limits" and len(parts) == 1 and not self._is_class(simple):
+            kind = parts[0][1].type(parts[0][0]).text
+            return limit(kind, member) if member else TypeTerm(f"std::numeric_limits<{kind}>")
         if not parts or (not scope and simple in self.tools.index.names_of_kind("class")):
             return None
         made = traits.made_type(simple, [parts[0][1].type(parts[0][0]).text]) if base in traits.TYPE_NAMES else None

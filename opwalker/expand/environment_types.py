@@ -21,6 +21,7 @@ from opwalker.expand.terms import (
     builtin,
     join_arguments,
 )
+from opwalker.expand.traits import PLAIN_TEMPLATES
 from opwalker.facts.cpp_brackets import match_angle, match_bracket
 from opwalker.notation.regex import Regex
 
@@ -68,6 +69,9 @@ class TypeReading:
         return TypeTerm(Shape(after.base, True).text) if whole else found
 
     def _template_name(self, text: str) -> Term:
+        scope, _, simple = text.removeprefix("::").rpartition("::")
+        if simple in PLAIN_TEMPLATES.get(scope, ()):
+            return TemplateTerm(f"{scope}::{simple}")
         found = self.name(text)
         if isinstance(found, TypeTerm):
             return TemplateTerm(found.text)

@@ -39,3 +39,10 @@ def without_inlined(scope: tuple[str, ...], inlined: frozenset[tuple[str, ...]])
 def _fits(whole: tuple[str, ...], written: tuple[str, ...]) -> bool:
     """Whether a qualified name can be meant by what is written of it."""
     return visible(whole)[-len(written) :] == written or written[-len(whole) :] == whole
+
+
+def same_text(text: str, other: str) -> bool:
+    """Whether two texts say the same: but for blanks, or but for scopes that one names around what both mean."""
+    one, two = (" ".join(t.split()).removeprefix("::") for t in (text, other))
+    shorter, longer = sorted((one, two), key=len)
+    return shorter == longer or (longer.endswith(f"::{shorter}") and longer.replace("::", "").isidentifier())
