@@ -94,6 +94,14 @@ class DeviceCall(Struct, frozen=True):
     of: int = 0
 
 
+class OpenCall(Struct, frozen=True):
+    """A call of a kernel that is followed nowhere: a template argument, the one for ``on``, decides what it means."""
+
+    name: str
+    on: str
+    line: int
+
+
 class PassedFact(Struct, frozen=True):
     """What every launch gives a kernel's parameter: a number in the host function's terms, or the elements of a tensor
     of it (``&x``), perhaps of a contiguous copy of it."""
@@ -109,7 +117,8 @@ class Kernel(Struct, frozen=True):
     the inline assembly of the kernel and of the device functions that it calls, decoded. ``kind`` is ``device`` where a
     device function is walked by itself. ``asked`` is what its head demands of its template arguments, ``passed`` what
     each of its launches here gives a parameter, ``held`` what the locals hold that its indexes and conditions name;
-    ``untold`` are pointers whose accesses ``layouts`` do not all describe.
+    ``untold`` are pointers whose accesses ``layouts`` do not all describe, ``open_calls`` calls that its template
+    arguments decide.
     """
 
     name: str
@@ -139,3 +148,4 @@ class Kernel(Struct, frozen=True):
     passed: tuple[PassedFact, ...] = ()
     held: tuple[HeldFact, ...] = ()
     untold: tuple[UntoldFact, ...] = ()
+    open_calls: tuple[OpenCall, ...] = ()

@@ -21,6 +21,7 @@ from opwalker.model.layout import LayoutFact
 from opwalker.model.walk import BarrierFact, ConstexprFact, Kernel, ParameterFact, TextFact
 from opwalker.notation.regex import Regex
 from opwalker.views.constants import known_of
+from opwalker.views.dependent import open_calls
 from opwalker.views.device_functions import Reading, reached_assembly
 from opwalker.views.held import held_by
 from opwalker.views.index_host import documented_shapes
@@ -96,6 +97,7 @@ def read_kernel(workbench: Workbench, unit: Unit, reading: Reading, root: str, p
         passed=tuple(PassedFact(name, text) for name, text in values.passed.always.items()),
         held=held_by(body, _naming(work, layouts), _told(work, function), known_of(workbench, unit)),
         untold=reader.untold,
+        open_calls=open_calls(body),
     )
 
 

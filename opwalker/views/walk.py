@@ -61,6 +61,9 @@ from opwalker.views.walk_kernels import Kerneled, launched_kernels, read_kernels
 from opwalker.views.way import Way
 from opwalker.views.wrapper_shapes import wrappers_say
 
+#: Calls that a gap names of those that are followed nowhere.
+_NAMED = 16
+
 
 class WalkView:
     """Walks ops of one tree."""
@@ -366,8 +369,8 @@ def _gaps(reach: Reach, name: str | None, common: Mapping[str, object]) -> list[
     which implementation: there may be others that are followed to their launches."""
     gaps = list(reach.gaps)
     if reach.unfollowed and not gaps and not reach.launches and not any(not is_allocation(t) for t in reach.terminals):
-        shown = ", ".join(f"`{name}`" for name, _, _ in reach.unfollowed[:4])
-        more = f" and {len(reach.unfollowed) - 4} more" if len(reach.unfollowed) > 4 else ""
+        shown = ", ".join(f"`{name}`" for name, _, _ in reach.unfollowed[:_NAMED])
+        more = f" and {len(reach.unfollowed) - _NAMED} more" if len(reach.unfollowed) > _NAMED else ""
         _, path, line = reach.unfollowed[0]
         behind = f" behind `{name}`" if name and name != "lambda" else ""
         of = f" for {common['key']}" if common.get("key") else ""

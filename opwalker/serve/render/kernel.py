@@ -81,9 +81,13 @@ def _vectors(kernel: Kernel) -> list[Row]:
 
 
 def _calls(kernel: Kernel) -> list[Row]:
+    open_ = [
+        Row((line_mark(one.line), ((one.name, "name"),), ((f"not followed: {one.on} decides what it is", "quiet"),)))
+        for one in kernel.open_calls
+    ]
     if not kernel.calls:
-        return [Row((((text, "name"),),)) for text in kernel.device_functions]
-    return [
+        return [Row((((text, "name"),),)) for text in kernel.device_functions] + open_
+    return open_ + [
         Row(
             (
                 line_mark(fact.line),

@@ -158,6 +158,9 @@ def _facts(kernel: Kernel, told: set[tuple[str, int]]) -> Iterator[Statement]:
     for (name, overloaded, of), at in calls.items():
         which = f", one of its {of} definitions" if of else ", one of its overloads" if overloaded else ""
         yield statement("Calls ", code(name), f"{which}.", at=at)
+    for one in kernel.open_calls:
+        decided = ("; what that is, the template argument for ", code(one.on), " decides: it is not followed.")
+        yield statement("Calls ", code(one.name), *decided, at=[line(kernel.file, one.line)])
     if kernel.device_functions and not kernel.calls:
         yield statement("Calls ", codes(kernel.device_functions), ".")
 
