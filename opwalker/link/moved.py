@@ -20,7 +20,7 @@ Move = Callable[[int], int | None]
 #: The fields of answers that hold lines: of the file that their record names, or the nearest record around it does.
 LINES = frozenset("line end_line layout_line made_line call_line released_at caught also_at".split())
 #: The fields that hold other numbers. A number in a field that is in neither of the two may be anything.
-NUMBERS = frozenset("alignment bytes depth dimension followed of rank ranks".split())
+NUMBERS = frozenset("alignment bytes depth dimension followed of rank ranks ways".split())
 #: The field that names a file.
 FILE = "file"
 #: Lines in words: of a file that stands before them (``csrc/a.cu:12``), of the same one (``(:12)``), of the host

@@ -50,7 +50,8 @@ class ParameterFact(Struct, frozen=True):
     ``shape`` is the first reading of the first of ``sources``. ``derived_shape`` is what code says of the dimensions
     (``"?"`` for nothing, ``"..."`` for an unknown number of them), ``rank`` and ``ranks`` the number of dimensions that
     checks allow. ``agrees`` compares the two: None where they say nothing of the same thing. ``layout`` says in words
-    what is asked of the strides, ``layout_line`` where. ``unused`` where the function's body does not name it.
+    what is asked of the strides, ``layout_line`` where, or ``layout_at`` where that is in another file.
+    ``unused`` where the function's body does not name it.
     """
 
     name: str
@@ -69,6 +70,7 @@ class ParameterFact(Struct, frozen=True):
     layout: str | None = None
     layout_line: int | None = None
     unused: bool = False
+    layout_at: Span | None = None
 
 
 class SizeFact(Struct, frozen=True):

@@ -39,7 +39,8 @@ class LayoutUse(Struct, frozen=True):
     """One thing that a function does with a tensor's strides. ``what`` is ``contiguous``, ``helper`` (a function of the
     project's own, its ``name``) or ``stride`` (checks), ``made`` (contiguous), ``read`` (a stride; ``name`` is what
     holds it), ``data`` (its pointer is taken), ``elsewhere`` (a check that has no words here, or a function beside the
-    way to the launch, asks for something). ``dimension`` is a number, an expression, or None for all."""
+    way to the launch, asks for something). ``dimension`` is a number, an expression, or None for all; ``file`` is told
+    where the line is of another file than the host function's."""
 
     what: str
     line: int
@@ -47,6 +48,12 @@ class LayoutUse(Struct, frozen=True):
     name: str | None = None
     under: tuple[str, ...] = ()
     passed: bool = False
+    file: str | None = None
+
+    @property
+    def at(self) -> tuple[int, str | None]:
+        """The line, and its file."""
+        return self.line, self.file
 
 
 def layout_uses(
@@ -165,26 +172,27 @@ def _inside(offset: int, launches: Sequence[LaunchSite], body: Body) -> bool:
     return any(span[0] <= offset < span[1] for site in launches for span in site.passed)
 
 
-def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
-    """What is asked of the strides, in words, and the line that says so; None where nothing is said or read."""
+def verdict(uses: Sequence[LayoutUse]) -> tuple[str, tuple[int, str | None]] | None:
+    """What is asked of the strides, in words, and where that is said (see ``LayoutUse.at``); None where nothing is said
+    or read."""
     required = next((u for u in uses if u.what == "contiguous" and not u.under), None)
     if required is not None:
-        return "must be contiguous", required.line
+        return "must be contiguous", required.at
     parts: list[str] = []
-    lines: list[int] = []
+    places: list[tuple[int, str | None]] = []
     made = [u for u in uses if u.what == "made"]
     if made:
         when = f" where {all_of(made[0].under)}" if made[0].under else ""
         parts.append(f"made contiguous{when}")
-        lines.append(made[0].line)
+        places.append(made[0].at)
     conditional = next((u for u in uses if u.what == "contiguous"), None)
     if conditional is not None:
         parts.append(f"must be contiguous where {all_of(conditional.under)}")
-        lines.append(conditional.line)
+        places.append(conditional.at)
     helpers = [u for u in uses if u.what == "helper"]
     if helpers:
         parts.append(f"must be what {listed(sorted({u.name or '' for u in helpers}), 'and')} demands")
-        lines.append(helpers[0].line)
+        places.append(helpers[0].at)
     checked: dict[tuple[str, ...], list[LayoutUse]] = {}
     for use in uses:
         if use.what == "stride":
@@ -192,17 +200,17 @@ def verdict(uses: Sequence[LayoutUse]) -> tuple[str, int] | None:
     for under, found in checked.items():
         where = f" where {all_of(under)}" if under else ""
         parts.append(f"{_places(list(dict.fromkeys(u.dimension for u in found)))} must have stride 1{where}")
-        lines.append(found[0].line)
+        places.append(found[0].at)
     read = [u for u in uses if u.what == "read"]
     if read:
         parts += _by_way(read)
-        lines.append(read[0].line)
+        places.append(read[0].at)
     if not parts:
         if any(u.what == "elsewhere" for u in uses):
             return None
         data = next((u for u in uses if u.what == "data"), None)
-        return ("neither contiguity nor a stride is asked for", data.line) if data is not None else None
-    return "; ".join(parts), lines[0]
+        return ("neither contiguity nor a stride is asked for", data.at) if data is not None else None
+    return "; ".join(parts), places[0]
 
 
 def taken_as_lengths(parameters: Sequence[ParameterFact], kernels: Sequence[Kernel]) -> tuple[ParameterFact, ...]:

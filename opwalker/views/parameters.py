@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from opwalker.expand.resolve import Candidate
 from opwalker.expand.workbench import Workbench
 from opwalker.model.reach import LaunchSite, Reach
-from opwalker.model.walk import DerivedFact, ParameterFact, ShapeSource
+from opwalker.model.walk import DerivedFact, ParameterFact, ShapeSource, Span
 from opwalker.notation.cpp_expression import parse_expression, walk
 from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import asked
@@ -76,9 +76,8 @@ def with_code(
                 if use.what in ("contiguous", "helper", "stride", "made", "elsewhere"):
                     uses.setdefault(tensor, []).append(LayoutUse("elsewhere", 0))
             else:
-                # A line of another file than the host function's cannot be told without it.
                 here = values.body.path == way.host.body.path
-                uses.setdefault(tensor, []).append(use if here else replace(use, line=0))
+                uses.setdefault(tensor, []).append(use if here else replace(use, file=values.body.path))
     kernels = _kernel_shapes(workbench, way, reach, tensors)
     between = _shapes_on_way(workbench, way, reach, tensors)
     out = []
@@ -91,7 +90,11 @@ def with_code(
                 one = replace(one, shape=shown[0], shape_text=shown[1], shape_span=shown[2])
         one = with_derived(one, derived.get(one.name, ()), *place)
         found = verdict(uses.get(one.name, ()))
-        out.append(replace(one, layout=found[0], layout_line=found[1] or None) if found else one)
+        if found:
+            text, (number, file) = found
+            at = Span(file, number, number) if file is not None else None
+            one = replace(one, layout=text, layout_line=(number or None) if at is None else None, layout_at=at)
+        out.append(one)
     return tuple(out)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from opwalker.model.walk import ParameterFact, PythonRef
+from opwalker.model.walk import ParameterFact, PythonRef, Span
 from opwalker.views.parameters import is_tensor
 from opwalker.views.walk import WalkView
 from opwalker.views.wrapper_shapes import wrapper_shapes
-from tests.views.miniatures import SOURCE, ops_of
+from tests.views.miniatures import SOURCE, ops_of, walk_of
 
 BIND = 'TORCH_LIBRARY(ns, m) {{ m.def("f({schema}) -> ()"); m.impl("f", torch::kCUDA, &f); }}\n'
 
@@ -290,7 +290,26 @@ def test_a_stride_that_a_check_compares_is_asked_for(check: str) -> None:
 
 def test_the_line_that_says_so() -> None:
     found, _ = of("\nTORCH_CHECK(x.is_contiguous());")
-    assert found.layout_line == 5
+    assert (found.layout_line, found.layout_at) == (5, None)
+
+
+@pytest.mark.parametrize(
+    ("check", "layout", "line"),
+    [
+        ("TORCH_CHECK(y.is_contiguous());", "must be contiguous", 3),
+        ("TORCH_CHECK(y.stride(0) == 1);", "dimension 0 must have stride 1", 3),
+        ("", "neither contiguity nor a stride is asked for", 4),
+    ],
+)
+def test_the_place_that_says_so_in_another_file(check: str, layout: str, line: int) -> None:
+    launch = "k<<<1, 1>>>(y.data_ptr<float>(), 1);"
+    files = {
+        "work.h": f"{KERNEL}static void go(const at::Tensor& y) {{\n{check}\n{launch}\n}}\n",
+        "a.cu": '#include "work.h"\nvoid f(const at::Tensor& x) { go(x); }\n'
+        'TORCH_LIBRARY(ns, m) { m.impl("f", torch::kCUDA, &f); }\n',
+    }
+    (found,) = walk_of(files, "ns::f").implementations[0].host.parameters
+    assert (found.layout, found.layout_line, found.layout_at) == (layout, None, Span("work.h", line, line))
 
 
 @pytest.mark.parametrize(

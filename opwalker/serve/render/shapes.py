@@ -79,7 +79,8 @@ def _layouts(parameters: Sequence[ParameterFact]) -> list[Row]:
             said.setdefault(one.layout, []).append(one)
     rows = []
     for text, held in said.items():
-        lines = list(dict.fromkeys(one.layout_line for one in held if one.layout_line))
-        marks = ", ".join(f":{line}" for line in lines)
+        here = [f":{one.layout_line}" for one in held if one.layout_line]
+        elsewhere = [f"{one.layout_at.file}:{one.layout_at.line}" for one in held if one.layout_at]
+        marks = ", ".join(dict.fromkeys((*here, *elsewhere)))
         rows.append(Row((((", ".join(one.name for one in held), "name"),), ((text, ""), (f"  {marks}", "place")))))
     return rows

@@ -199,6 +199,7 @@ def _layout(host: Host, fact: ParameterFact) -> Iterator[Statement]:
             apart = ", so rows may lie apart, as in a slice of a wider matrix; dimensions before them must lie as one"
         more = apart if part.startswith(_STRIDED) and _all_told(part, fact) else ""
         at = [line(host.file, fact.layout_line)] if fact.layout_line and not number else []
+        at += [fact.layout_at] if fact.layout_at and not number else []
         at += [line(host.file, one.line) for one in host.strides if one.name and one.name in part]
         lead = "it " if part.startswith(("must", "may")) else "it is " if part.startswith("made") else ""
         yield statement(sentence(lead, marked(part, [fact.name]), more), at=at[:4])
