@@ -172,9 +172,11 @@ def _native(session: Session, op: Op) -> NativeSide:
 
 
 def _not_found(session: Session, name: str) -> InputError:
+    from opwalker.views.asked_places import no_such_place
     from opwalker.views.names import not_found
 
-    return not_found(name, session.view.names(), session.python.callers, session.text, session.known)
+    missing = no_such_place(name, session.workbench.index, session.known)
+    return missing or not_found(name, session.view.names(), session.python.callers, session.text, session.known)
 
 
 def kernels(

@@ -93,6 +93,12 @@ def test_an_unknown_op_that_is_like_none(ask: Ask, tree: Path) -> None:
     refused(ask("walk", "zzzzzzzz", "--source", tree), 3, "no registration of `zzzzzzzz`", "`opwalker ops` lists")
 
 
+def test_a_place_that_is_not_there(ask: Ask, tree: Path) -> None:
+    refused(ask("walk", "csrc/nope.cu::f", "--source", tree), 3, "no file `csrc/nope.cu` in this source")
+    name = next(tree.glob("*.cpp")).name
+    refused(ask("walk", f"{name}::zzzz", "--source", tree), 3, f"`zzzz` is defined in {name}")
+
+
 def test_an_ambiguous_op_is_answered_with_the_candidates(ask: Ask, tree: Path) -> None:
     (tree / "twin.cpp").write_text(SOUND.replace("(kept,", "(twin,"), encoding="utf-8")
     refused(ask("walk", "sound", "--source", tree), 3, "sound", "kept::sound", "twin::sound")

@@ -17,7 +17,7 @@ from tests.views.notes_text import section
         ("Work::run(p);", [("Work::run", "Work", 2)]),
         ("typename Work::Params own = p; Work::template go<2>(own);", [("Work::go", "Work", 2)]),
         ("using Main = typename Work::Main;\nMain::run(p, N);", [("Main::run", "Work", 3)]),
-        ("using Main = typename Work::Main;\nusing Loop = typename Main::Loop;\nLoop::go();", [("Loop::go", "Work", 4)]),
+        ("using M = typename Work::Main;\nusing Loop = typename M::Loop;\nLoop::go();", [("Loop::go", "Work", 4)]),
         ("Work work; work(p);", [("work", "Work", 2)]),
         ("typename Work::Main main(p, 3); main.run(N);", [("main.run", "Work", 2)]),
         ("Work::run(p);\nWork::run(p);", [("Work::run", "Work", 2)]),
