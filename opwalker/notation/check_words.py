@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 from opwalker.notation.regex import Regex
+from opwalker.notation.said_once import is_constant, said_once
 from opwalker.notation.some_builds import is_of_some_builds
 from opwalker.notation.tensor_expression import (
     as_comparison,
@@ -111,6 +112,9 @@ def _asked(expr: Expr, opposite: int) -> str | None:
 def _joined(parts: Sequence[Expr], operator: str) -> str | None:
     """The parts of a chain of ``&&`` or ``||``; what several say of one thing is said once."""
     word = "and" if operator == "&&" else "or"
+    parts = said_once(parts, operator)
+    if len(parts) == 1:
+        return _clause(parts[0])
     if operator == "||":
         merged = _choices(parts)
         if merged is not None:
@@ -173,7 +177,7 @@ def _choices(parts: Sequence[Expr]) -> str | None:
 
 def _none_of(parts: Sequence[Expr]) -> str | None:
     """Several constants that one thing is not: ``n != 1 && n != 2``; None for anything else."""
-    if len(parts) < 2 or any(p.kind != "binary" or p.text != "!=" or not _constant(p.parts[1]) for p in parts):
+    if len(parts) < 2 or any(p.kind != "binary" or p.text != "!=" or not is_constant(p.parts[1]) for p in parts):
         return None
     lefts = {print_expression(part.parts[0]) for part in parts}
     if len(lefts) != 1 or rank_of(parts[0].parts[0]) or any(scalar_type(p.parts[1]) for p in parts):
@@ -188,13 +192,7 @@ def _equality(expr: Expr) -> tuple[Expr, Expr] | None:
     if expr.kind != "binary" or expr.text != "==":
         return None
     left, right = expr.parts
-    return (right, left) if _constant(left) and not _constant(right) else (left, right)
-
-
-def _constant(expr: Expr) -> bool:
-    if expr.kind == "binary":
-        return all(_constant(part) for part in expr.parts)
-    return whole(expr) is not None or expr.kind == "string" or scalar_type(expr) is not None
+    return (right, left) if is_constant(left) and not is_constant(right) else (left, right)
 
 
 def _present(expr: Expr) -> str | None:
@@ -209,7 +207,7 @@ def _present(expr: Expr) -> str | None:
 
 def _comparison(expr: Expr) -> str | None:
     left, right, operator = *expr.parts, expr.text
-    if _constant(left) and not _constant(right):
+    if is_constant(left) and not is_constant(right):
         left, right, operator = right, left, _TURNED[operator]
     if operator == "==":
         return _equal(left, [right])
@@ -254,7 +252,7 @@ def _equal(left: Expr, rights: Sequence[Expr]) -> str:
     if found and found[1] in _COUNT and not any(_value(r).startswith(("dimension", "the ")) for r in rights):
         return f"{found[0]} has {listed([_value(r) for r in rights], 'or')} element{_plural(rights)}"
     shown = enumerators(rights)
-    word = "is" if shown or all(_constant(r) for r in rights) else "equals"
+    word = "is" if shown or all(is_constant(r) for r in rights) else "equals"
     return f"{_value(left)} {word} {listed(shown or [scalar_type(r) or _value(r) for r in rights], 'or')}"
 
 
@@ -347,7 +345,7 @@ def _unequal(left: Expr, right: Expr) -> str:
     of = _typed(left)
     if of is not None and scalar_type(right):
         return f"{of} is not of type {scalar_type(right)}"
-    word = "is not" if _constant(right) else "differs from"
+    word = "is not" if is_constant(right) else "differs from"
     return f"{_value(left)} {word} {scalar_type(right) or _value(right)}"
 
 

@@ -77,6 +77,30 @@ def test_words(code: str, words: str) -> None:
     assert in_words(code) == words
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        # What another part implies goes without saying.
+        ("w.has_value() && !(w.value().dim() == 1) && w.value().dim() == 2", "w is given and has 2 dimensions"),
+        ("w.dim() != 1 && w.dim() == 2", "w has 2 dimensions"),
+        ("n != 3 && n == 4 && n > 0 && !(n < 2)", "n is 4"),
+        ("x.scalar_type() != at::kHalf && x.scalar_type() == at::kFloat", "x is of type Float"),
+        ('s != "a" && s == "b" && m == 1', 's is "b" and m is 1'),
+        ("n != 1 || n == 2", "n is not 1"),
+        ("n != 1 || n == 2 || m > 3", "n is not 1 or m is greater than 3"),
+        # What contradicts another part, or says more than it, is told.
+        ("n == 4 && n >= 8", "n is 4 and is at least 8"),
+        ("n != 1 && n == 1", "n is not 1 and is 1"),
+        ("n == 2 && n == 3", "n is 2 and is 3"),
+        ("n != 1 || n == 1", "n is not 1 or n is 1"),
+        ("n != m && n == 2", "n differs from m and n is 2"),
+        ("n >= 2 && n != 3", "n is at least 2 and is not 3"),
+    ],
+)
+def test_what_the_rest_implies_is_left_out(code: str, words: str) -> None:
+    assert said(code) == words
+
+
 @pytest.mark.parametrize("code", ["causal", "!causal", "is_ok(x)", "false", "a && b", "[&] { return x; }()"])
 def test_what_has_no_word_stays_code(code: str) -> None:
     assert in_words(code) is None
