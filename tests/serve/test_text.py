@@ -12,7 +12,7 @@ from opwalker.model.host import DerivedFact
 from opwalker.model.kernel import VectorFact
 from opwalker.model.layout import LayoutFact
 from opwalker.model.notes import NotesWritten
-from opwalker.model.walk import Argument, Host, Implementation, ParameterFact
+from opwalker.model.walk import Argument, Host, Implementation, ParameterFact, PatternRef
 from opwalker.serve.render.schema import schema_spans
 from opwalker.serve.render.shapes import shape_groups
 from opwalker.serve.render.text import write_text
@@ -50,6 +50,21 @@ def test_instances_are_counted_and_listed_when_asked_for(result: object, count: 
     short, whole = text(result), text(result, instances=True)
     assert count in short and "<c10::Half, c10::Half, 8>" not in short
     assert count in whole and "<c10::Half, c10::Half, 8>" in whole
+
+
+@pytest.mark.parametrize(
+    ("places", "rows"),
+    [
+        ([("raii-guard", "a.cu", 3)], ["raii-guard  a.cu:3"]),
+        ([("mma", "a.cu", n) for n in range(1, 5)], ["mma  a.cu:1, :2, :3, :4"]),
+        ([("mma", "a.cu", n) for n in range(1, 80)], ["mma  a.cu:1, :2, :3, :4 and 75 more"]),
+        ([("mma", "a.cu", 1), ("mma", "b.cu", 2), ("tma", "a.cu", 1)], ["mma  a.cu:1", "mma  b.cu:2", "tma  a.cu:1"]),
+    ],
+)
+def test_places_of_a_pattern_stand_together(places: list[tuple[str, str, int]], rows: list[str]) -> None:
+    walk = replace(samples.WALK, patterns=tuple(PatternRef(*one) for one in places))
+    section = text(walk).split("\nPatterns\n", 1)[1].split("\n\n", 1)[0]
+    assert [" ".join(row.split()) for row in section.splitlines()] == [" ".join(row.split()) for row in rows]
 
 
 @pytest.mark.parametrize("width", [60, 100, 160])

@@ -16,6 +16,9 @@ from opwalker.serve.render.schema import schema_spans, written
 from opwalker.serve.render.sync import sync_sections
 from opwalker.serve.render.words import Reading, at, certainty, gaps_section, listed, named, place, standing, titled
 
+#: Places of a pattern in a file that are shown: the others are counted.
+_PLACES = 4
+
 
 def walk_page(walk: Walk, reading: Reading) -> Page:
     """The page of one walk. Implementations of the chosen build come first, otherwise the order stays."""
@@ -158,7 +161,16 @@ def _registered(one: Implementation, op: Op) -> OpImpl | None:
 
 
 def _patterns(walk: Walk) -> tuple[Section, ...]:
-    rows = [Row((((ref.id, "name"),), (place(ref.file, ref.line),))) for ref in walk.patterns]
+    """One line a pattern and file: its first places, and how many more there are."""
+    lines: dict[tuple[str, str], list[int]] = {}
+    for ref in walk.patterns:
+        lines.setdefault((ref.id, ref.file), []).append(ref.line)
+    rows = []
+    for (name, file), found in lines.items():
+        first, *others = found[:_PLACES]
+        more = f" and {len(found) - _PLACES:,} more" if len(found) > _PLACES else ""
+        places: Spans = (place(file, first), *((f", :{line}", "place") for line in others), (more, "quiet"))
+        rows.append(Row((((name, "name"),), places)))
     return (Section((("Patterns", "heading"),), rows=tuple(rows)),) if rows else ()
 
 
