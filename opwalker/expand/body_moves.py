@@ -231,15 +231,15 @@ class MoveReader:
             self._lost(body, call, name)
 
     def _construct(self, frame: Frame, body: Body, call: CallFact, name: str) -> bool:
-        """Enters the constructors of a class that take the arguments of a call; whether there is one."""
-        simple = simple_of(strip_arguments(name))
+        """Enters the constructors of a class that take the arguments of a call, and its destructor; whether there is
+        a constructor."""
+        simple, context = simple_of(strip_arguments(name)), frame.context(body)
         if simple not in self._index.names_of_kind("class"):
             found: Sequence[Candidate] = self._instances.constructors(body, frame, call)
-        elif simple not in self._index.names_of_kind("function"):
-            return False
         else:
-            found = self._resolver.method(simple, name, frame.context(body), body.passed(call)).candidates
+            found = self._resolver.method(simple, name, context, body.passed(call)).candidates
         self._steps(frame, body, call, found)
+        self._steps(frame, body, call, self._resolver.method(f"~{simple}", name, context, 0).candidates)
         return bool(found)
 
     def _member_call(self, frame: Frame, body: Body, call: CallFact) -> None:

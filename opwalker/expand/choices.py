@@ -19,6 +19,7 @@ from opwalker.expand.fitting import Fitter, callable_parameters
 from opwalker.expand.frames import Frame
 from opwalker.expand.lambdas import calls_it, is_generic, lambda_calls, lambda_uses, named_by
 from opwalker.expand.terms import PackTerm, PassedCall, Term, Unknown, flattened
+from opwalker.expand.visits import is_visit, visited
 from opwalker.model.body import CallFact, LambdaFact, Span2
 from opwalker.notation.regex import Regex
 
@@ -168,6 +169,10 @@ class Choices:
         held = next((f for f in environment.body.facts.lambdas if call in lambda_calls(environment.body, f)), None)
         if held is not None:
             self._in_lambda(environment, call, held, position, found, start, seen, depth)
+            return
+        if is_visit(call, position):
+            for types in visited(environment, call) or [None]:
+                found[PassedCall(start, len(found), (), types, environment.doubt) if types else None] = None
             return
         fits = self._fitter.targets(environment, call)
         if not fits:

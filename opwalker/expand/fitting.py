@@ -130,7 +130,7 @@ class Fitter:
         refused: list[Fit] = []
         owner: str | Unknown | None = None
         if any(self._homes.in_template(c) for c in candidates):
-            builds = all(c.function.name == c.function.scope[-1] for c in candidates if c.function.scope)
+            builds = all(c.function.name.lstrip("~") == c.function.scope[-1] for c in candidates if c.function.scope)
             owner = self._homes.made_by(environment, call) if builds else self._homes.of_call(environment, call)
         for candidate in self._narrowed(candidates):
             home = self._homes.home(environment, candidate, owner)

@@ -139,9 +139,9 @@ def made_type(name: str, arguments: list[str]) -> str | None:
 #: Class templates from outside that take exactly the arguments that are written, so that they print as they stand.
 PLAIN_TEMPLATES = {
     "std": frozenset(
-        "pair tuple array integral_constant integer_sequence complex plus minus multiplies divides modulus negate "
-        "equal_to not_equal_to greater less greater_equal less_equal logical_and logical_or logical_not bit_and bit_or "
-        "bit_xor bit_not".split()
+        "pair tuple array variant integral_constant integer_sequence complex plus minus multiplies divides modulus "
+        "negate equal_to not_equal_to greater less greater_equal less_equal logical_and logical_or logical_not "
+        "bit_and bit_or bit_xor bit_not".split()
     ),
     "cuda::std": frozenset("pair tuple array complex".split()),
     "c10": frozenset("complex ArrayRef".split()),

@@ -15,7 +15,7 @@ from tests.not_run import NotRun
 
 SECTIONS = sections()
 HEADERS = (
-    "cstdint type_traits utility array memory tuple vector functional limits "
+    "cstdint type_traits utility array memory tuple vector functional limits variant "
     "cuda_fp16.h cuda_bf16.h cuComplex.h cuda_fp8.h cuda_fp4.h"
 ).split()
 ENTRY = re.compile(r"\.entry\s+([\w$.]+)")
