@@ -44,9 +44,17 @@ def last_member(text: str) -> tuple[str | None, str, str]:
             angles += 1
         elif char == "<":
             angles -= 1
-        elif char == "." and not angles and not text[at - 1].isdigit() and not text[at + 1 : at + 2].isdigit():
+        elif char == "." and not angles and not _is_point(text, at):
             return text[:at], ".", text[at + 1 :].strip()
     return None, "", text
+
+
+def _is_point(text: str, at: int) -> bool:
+    """Whether a dot stands in a number: `x1.y` names a member of `x1`."""
+    begin = at
+    while begin and (text[begin - 1].isalnum() or text[begin - 1] in "_'"):
+        begin -= 1
+    return text[begin:at][:1].isdigit() or (begin == at and text[at + 1 : at + 2].isdigit())
 
 
 _STRENGTH = (
