@@ -175,7 +175,7 @@ class KernelFinder:
             if "::" not in name and simple in frame.functions:
                 for reference in frame.functions[simple]:
                     self._add(out, reference)
-            elif "::" not in name and self._variable(body, simple, match.start(), frame, out, seen, depth):
+            elif "::" not in name and self._variable(body, simple, match.start(), called, frame, out, seen, depth):
                 continue
             elif "::" not in name and simple in frame.parameter_names:
                 continue  # what is passed for it is not known here; it hides every variable of its name
@@ -238,7 +238,9 @@ class KernelFinder:
             also = {text for text, _ in reference.never}
             out[key] = replace(held, origins=origins, never=tuple(pair for pair in held.never if pair[0] in also))
 
-    def _variable(self, body: Body, name: str, offset: int, frame: Frame, out: dict, seen: set, depth: int) -> bool:
+    def _variable(
+        self, body: Body, name: str, offset: int, called: bool, frame: Frame, out: dict, seen: set, depth: int
+    ) -> bool:
         """A local or a lambda's parameter; true when the name is one, whether or not a kernel was found."""
         for held in body.enclosing_lambdas(offset):
             for position, (_, parameter) in enumerate(held.parameters):
@@ -264,7 +266,9 @@ class KernelFinder:
             return True
         seen.add(key)
         for local in locals_:
-            if local.value is not None and not (local.start <= offset < local.value[0]):
+            # A lambda returns a kernel where it is called; it is none itself.
+            is_kernel = local.value is not None and (called or body.lambda_at(local.value) is None)
+            if is_kernel and not (local.start <= offset < local.value[0]):
                 self._collect(body, local.value, frame, out, seen, depth + 1)
         for assign in body.assigns_at(name, offset):
             self._collect(body, assign.value, frame, out, seen, depth + 1)

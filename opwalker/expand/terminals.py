@@ -83,6 +83,7 @@ _HARMLESS = Regex(
     r"(?:.*::)?[A-Z][A-Z0-9_]*|(?:.*::)?(?:min|max|abs|ceil|floor|sqrt|log2?f?|exp2?f?|pow|round|printf|fprintf|snprintf|puts|"
     r"getenv|atoi|atol|strcmp|strncmp|strlen|strtol|exit|abort|assert|move|forward|swap|get|tie|make_\w+|to_string|"
     r"numeric_limits|is_same|isnan|isinf|free|malloc|calloc|realloc|lround|lrint|fmod|div|memcmp|dlsym|dlopen|usleep|"
+    r"a?(?:sin|cos|tan)h?f?|atan2f?|fabs[fl]?|hypotf?|cbrtf?|erfc?f?|fmaf?|fm(?:in|ax)f?|truncf?|rintf?|expm1f?|log1pf?|"
     r"static_assert|alignof|offsetof|typeid|throw|__\w+|int|float|double|bool|unsigned|int\d+_t|uint\d+_t|size_t|dim3|"
     r"(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|half|__half)"
 )

@@ -40,6 +40,7 @@ _DIM3 = Regex(r"(?:::)?dim3\Z")
 _NAME = Regex(r"[A-Za-z_][\w.]*(?:::\w+)*")
 _ONE = Expr("number", "1")
 _PLAIN_NAMES = frozenset(("min", "max", "gcd", "ceil", "sqrt", "abs"))
+_WORD = Regex(r"\w+")
 _OPT_IN = Regex(r"(?:cuda|hip|cu|mu)FuncSetAttribute\Z")
 _ATTRIBUTE = Regex(r"(.+?)\s*(?:\.|->)\s*(id|val(?:ue)?(?:\.\w+)*)\Z")
 
@@ -292,12 +293,13 @@ def _opt_ins(body: Body, site: LaunchSite) -> tuple[LaunchAttribute, ...]:
     """Calls in the launching function that set an attribute of the launched kernel."""
     branches = Branches(body)
     kernel = re.split(r"[<(]", body.written((site.at, site.at + 1)), maxsplit=1)[0]
-    names = {k.function.name for k in site.kernels} | {kernel}
+    names = {k.function.name for k in site.kernels}
     out: dict[LaunchAttribute, None] = {}
     for call in body.facts.calls:
         if _OPT_IN.match(call.simple) and len(call.arguments) == 3:
             target = body.text(call.arguments[0])
-            known = any(re.search(rf"\b{re.escape(name)}\b", target) for name in names if name)
+            known = not names.isdisjoint(_WORD.findall(target))
+            known = known or bool(kernel and re.search(rf"\b{re.escape(kernel)}\b", target))
             variable = site.expression.strip("&() ") and site.expression.strip("&() ") in target
             if (known or variable) and branches.together(call.block, branches.innermost(site.at)):
                 attribute, value = (body.written(span) for span in call.arguments[1:])
