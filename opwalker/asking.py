@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -128,7 +129,7 @@ class Session(Answers):
 
         builds = self.builds
         searched = [(target.include_dirs, [source.path for source in target.sources]) for target in builds.targets]
-        index = Index(self._stored, searched)
+        index = Index(self._stored, searched, lambda paths, read: self._included(repr(searched), paths, read))
         self._read = index.reads
         return Workbench(
             index,
@@ -141,6 +142,22 @@ class Session(Answers):
             self.apart if self.single else None,
             made,
         )
+
+    def _included(
+        self, searched: str, paths: Iterable[str], read: Callable[[str], Sequence[str]]
+    ) -> dict[str, Sequence[str]]:
+        """What each of all C++ files includes, as ``read`` tells it: kept for as long as the file says the same and
+        the same is ``searched`` among the same files."""
+        where = "\n".join((searched, *sorted(paths))).encode("utf-8", "surrogateescape")
+        key = self._key("included", hashlib.blake2b(where, digest_size=16).hexdigest())
+        held = self.recall(key, dict[str, tuple[str, list[str]]]) or {}
+        found = {}
+        for path in paths:
+            digest, (then, files) = self.known[path][3], held.get(path, ("", []))
+            found[path] = digest, files if then == digest else read(path)
+        if found != held:
+            self.keep(key, found)
+        return {path: files for path, (_, files) in found.items()}
 
     @functools.cached_property
     def _stored(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -250,7 +250,7 @@ def test_after_each_edit_as_after_a_fresh_start(shallow, tmp_path: Path, edit) -
         ("csrc/segment_sum.cu", inside, False),
         ("csrc/segment_sum.cu", function_more, True),
         ("csrc/row_kernels.h", function_more, True),
-        ("csrc/ops.h", function_more, False),
+        ("csrc/ops.h", function_more, True),
         ("csrc/segment_sum.cu", overload_more, False),
         ("csrc/segment_sum.cu", owner_more, False),
         ("csrc/segment_sum.cu", line_more, False),
@@ -343,3 +343,29 @@ def test_a_part_that_still_holds_is_compared_where_it_stands_now(tmp_path: Path)
     walked(root, tmp_path / "cache", "kit::scale")
     header.write_text(header.read_text().replace("128", "256"))
     assert walked(root, tmp_path / "cache", "kit::scale") == walked(root, tmp_path / "fresh", "kit::scale")
+
+
+def test_who_includes_a_file_is_known_from_before_but_for_files_that_have_changed(tmp_path: Path) -> None:
+    root = tmp_path / "kit"
+    shutil.copytree(KIT, root)
+
+    def asked_for(*names: str) -> tuple[list[Sequence[str]], list[str]]:
+        """The includers of some headers, and the files whose includes were read for that."""
+        with contextlib.closing(Session(Options(source=str(root), cache=tmp_path / "cache", jobs=1))) as one:
+            index, read = one.workbench.index, []
+            kept = index._read_included
+            index._read_included = lambda path: read.append(path) or kept(path)
+            return [index.includers(name) for name in names], read
+
+    header, further = "csrc/row_kernels.h", "csrc/more.h"
+    (before, nobody), read = asked_for(header, further)
+    assert "csrc/row_ops.cu" in before and nobody == () and "csrc/row_ops.cu" in read
+    assert asked_for(header) == ([before], [])
+    text = (root / "csrc/row_ops.cu").read_text()
+    (root / "csrc/row_ops.cu").write_text('#include "more.h"\n' + text.replace('#include "row_kernels.h"\n', ""))
+    (root / further).write_text("#pragma once\n")
+    (after, some), _ = asked_for(header, further)
+    assert "csrc/row_ops.cu" not in after and "csrc/row_ops.cu" in some
+    (root / "csrc/row_ops.cu").write_text(text)
+    assert asked_for(header, further)[0] == [before, [further]]
+    assert asked_for(header, further)[1] == []

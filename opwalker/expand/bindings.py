@@ -151,16 +151,17 @@ class BindingReader:
 
     def _renamed(self, path: str, offset: int) -> bool:
         """Whether the source itself sets the extension's name before a place, whatever the build has set."""
-        for other in self._index.closure(path):
-            facts = self._index.declared(other)
-            for event in facts.macros if facts else ():
-                if (
-                    event.name == _EXTENSION_NAME
-                    and event.body is not None
-                    and (other != path or event.offset < offset)
-                ):
-                    if not any(_EXTENSION_NAME in term for term in facts.conditions[event.condition]):
-                        return True
+        events = self._index.entries(_EXTENSION_NAME, ("macro",), lambda facts: facts.macros)
+        for other, event in events:
+            if (
+                event.body is None
+                or other not in self._index.closure(path)
+                or (other == path and event.offset >= offset)
+            ):
+                continue
+            under = self._index.declared(other).conditions[event.condition]
+            if not any(_EXTENSION_NAME in term for term in under):
+                return True
         return False
 
     def _names(self, path: str, text: str, line: int) -> list[tuple[str, str | None, str | None]]:

@@ -10,11 +10,16 @@ from opwalker.expand.macros import KNOWN
 from opwalker.facts.cpp_scan import scan
 from opwalker.model.cpp import MacroEvent
 from opwalker.model.source import SourceFile
+from opwalker.notation.readings import MACROS
+
+_TEXT = "grammars/macros/known.h"
 
 
 @lru_cache(maxsize=1)
 def known_macros() -> dict[str, MacroEvent]:
     """Macro events by name, read from the bundled text the same way as any source."""
-    text = resources.text("grammars/macros/known.h")
-    facts = scan(SourceFile(KNOWN, text, "cpp", ""))
-    return {event.name: event for event in facts.macros}
+    return {event.name: event for event in MACROS.reading(_TEXT, _read)}
+
+
+def _read(path: str) -> tuple[MacroEvent, ...]:
+    return tuple(scan(SourceFile(KNOWN, resources.text(path), "cpp", "")).macros)

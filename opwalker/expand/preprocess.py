@@ -12,7 +12,7 @@ from opwalker.expand.expanded import Expanded, Expansion
 from opwalker.expand.files import Files, active_spans, included_within
 from opwalker.expand.macro_arguments import given_lambda, take_arguments
 from opwalker.expand.macros import KNOWN, MacroChoice, MacroTable
-from opwalker.expand.tokens import NOTHING, Token, spell, tokenize
+from opwalker.expand.tokens import NEW, NOTHING, Token, spell, tokenize
 from opwalker.model.cpp import MacroEvent
 
 #: Tokens that one span may expand to before expansion is given up: beyond any function seen, far below memory.
@@ -29,9 +29,6 @@ KEPT_PREFIXES = (
     "TVM_FFI_CHECK",
     "PYBIND11_",
 )
-
-#: Makes a token of a tuple: what ``Token(…)`` does, at half the cost.
-_NEW = tuple.__new__
 
 
 def _wraps(choice: MacroChoice) -> bool:
@@ -144,6 +141,8 @@ class _Run:
         self.expansions: list[Expansion] = []
         self.problems: list[str] = []
         self._made = 0
+        #: Words that are no macros.
+        self._plain: set[str] = set()
 
     def _position(self, token: Token) -> int:
         """Where in the span's own file a token takes effect."""
@@ -156,12 +155,11 @@ class _Run:
         macros = self._macros
         while pending:
             token = pending.pop()
-            if (
-                not token.word
-                or token.text in token.hidden
-                or not macros.is_macro_name(token.text)
-                or token.text in KEPT_PREFIXES
-            ):
+            if not token.word or token.text in self._plain or token.text in token.hidden:
+                out.append(token)
+                continue
+            if not macros.is_macro_name(token.text) or token.text in KEPT_PREFIXES:
+                self._plain.add(token.text)
                 out.append(token)
                 continue
             choice = macros.lookup(token.text, self._path, self._position(token), self._root)
@@ -231,7 +229,7 @@ class _Run:
             merged = unions.get(before)
             if merged is None:
                 merged = unions[before] = before | hidden
-            result.append(_NEW(Token, (text, own if result else space, pos, expansion, word, merged, via)))
+            result.append(NEW(Token, (text, own if result else space, pos, expansion, word, merged, via)))
         return result
 
     def _substitute(
@@ -286,7 +284,7 @@ class _Run:
                     raise _TooMuch
                 number += 1
                 continue
-            out.append(_NEW(Token, (token.text, token.space, token.pos, expansion, token.word, NOTHING, via)))
+            out.append(NEW(Token, (token.text, token.space, token.pos, expansion, token.word, NOTHING, via)))
             number += 1
         return [t for t in out if t.text]
 
@@ -356,20 +354,21 @@ class _Place:
         """An argument's tokens where a parameter stands; each time they are made anew, in places of their own."""
         base, via = self.base, self.via
         made: dict[int, tuple] = {}
+        known = made.get
         return [
-            _NEW(
+            NEW(
                 Token,
                 (
-                    t.text,
-                    t.space,
-                    t.pos,
-                    t.expansion,
-                    t.word,
-                    t.hidden,
-                    via if t.via is base else self._in(t.via, made),
+                    text,
+                    space,
+                    pos,
+                    expansion,
+                    word,
+                    hidden,
+                    via if place is base else known(id(place)) or self._in(place, made),
                 ),
             )
-            for t in tokens
+            for text, space, pos, expansion, word, hidden, place in tokens
         ]
 
     def _in(self, place: tuple | None, made: dict[int, tuple]) -> tuple:
@@ -379,11 +378,10 @@ class _Place:
             while outer is not None:
                 self._outside.add(id(outer))
                 outer = outer[1]
-        if place is None or id(place) in self._outside:
-            return self.via
         found = made.get(id(place))
         if found is None:
-            found = made[id(place)] = (place[0], self._in(place[1], made))
+            inside = place is not None and id(place) not in self._outside
+            found = made[id(place)] = (place[0], self._in(place[1], made)) if inside else self.via
         return found
 
 

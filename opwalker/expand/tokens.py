@@ -39,6 +39,8 @@ class Token(NamedTuple):
 
 
 NOTHING: frozenset[str] = frozenset()
+#: Makes a token of all its parts: tokens are made by the hundred thousand, and this takes a third of the time.
+NEW = tuple.__new__
 
 
 def tokenize(text: str, base: int = 0, expansion: int = 0, hidden: frozenset[str] = NOTHING) -> list[Token]:
@@ -46,10 +48,11 @@ def tokenize(text: str, base: int = 0, expansion: int = 0, hidden: frozenset[str
     out: list[Token] = []
     space = False
     for match in _TOKEN.finditer(text):
-        if match.lastgroup == "space":
+        group = match.lastgroup
+        if group == "space":
             space = True
             continue
-        out.append(Token(match.group(), space, base + match.start(), expansion, match.lastgroup == "word", hidden))
+        out.append(NEW(Token, (match.group(), space, base + match.start(), expansion, group == "word", hidden, None)))
         space = False
     return out
 

@@ -48,6 +48,8 @@ class TypeReader:
 
     def __init__(self, index: Index) -> None:
         self._index = index
+        #: Aliases of a context by name, each with what they were read from.
+        self._aliases: dict[int, tuple[tuple, dict[str, str]]] = {}
 
     def of_expression(self, text: str, body: Body, frame: Frame, depth: int = 0) -> str | None:
         """The type of an expression that a member is called on, as written, without pointers, references and smart

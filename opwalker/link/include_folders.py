@@ -8,10 +8,26 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 #: The folders of a target, in the order they are looked in, and the sources that it compiles.
 Searched = tuple[Sequence[str], Collection[str]]
+
+
+def includers(included: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+    """By file, those that include it, directly or not, and itself, sorted; ``included`` says of every file what it
+    includes."""
+    out: dict[str, list[str]] = {}
+    for includer in sorted(included):
+        seen = {includer}
+        stack = [includer]
+        while stack:
+            further = set(included[stack.pop()]) - seen
+            seen |= further
+            stack += further
+        for found in seen:
+            out.setdefault(found, []).append(includer)
+    return out
 
 
 class IncludeFolders:

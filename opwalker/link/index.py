@@ -6,13 +6,13 @@ In: a store of per-file facts. Out: ``Index``, which every later stage asks. It 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from opwalker.link.by_name import ByName
-from opwalker.link.include_folders import IncludeFolders, Searched
+from opwalker.link.include_folders import IncludeFolders, Searched, includers
 from opwalker.link.traced import INCLUDES, Declared, Names, NotedFacts, Reads
 from opwalker.model.cpp import Alias, ClassDef, ClassInstantiation, CppFacts, EnumDef, Function, Parameter, Variable
 
@@ -42,6 +42,9 @@ class FactStore(Protocol):
         """All names of a kind in the tree."""
 
 
+#: ``included(paths, what one of them includes)``.
+Included = Callable[[Iterable[str], Callable[[str], Collection[str]]], Mapping[str, Collection[str]]]
+
 #: Entries of one name that are looked at one by one.
 _FEW = 48
 
@@ -49,7 +52,8 @@ _FEW = 48
 class Index:
     """Facts of a tree, joined by name and by include."""
 
-    def __init__(self, store: FactStore, searched: Sequence[Searched] = ()) -> None:
+    def __init__(self, store: FactStore, searched: Sequence[Searched] = (), included: Included | None = None) -> None:
+        """``included`` may know from before what each of some files includes, as a function tells it of one."""
         #: What was asked for so far.
         self.reads = Reads()
         self._stored = store
@@ -61,6 +65,7 @@ class Index:
         self._includes: dict[str, tuple[tuple[int, str], ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._includers: dict[str, list[str]] | None = None
+        self._included = included
         self._functions: dict[str, tuple[tuple[str, Function], ...]] = {}
         self._entries: dict[tuple[str, ...], list[tuple[str, object]]] = {}
         self._named = ByName()
@@ -345,6 +350,9 @@ class Index:
                 out.append((include.offset, found))
         return tuple(out)
 
+    def _read_included(self, path: str) -> list[str]:
+        return sorted({found for _, found in self._read_includes(path)})
+
     def closure(self, path: str) -> frozenset[str]:
         """A file and everything it includes, directly or not."""
         if path not in self._closures:
@@ -368,17 +376,8 @@ class Index:
         self.reads.kinds.add(INCLUDES)
         if self._includers is None:
             # Which file includes which is read of every file, and nothing else.
-            self._includers = {}
-            included = {one: {found for _, found in self._read_includes(one)} for one in self.paths}
-            for includer in sorted(self.paths):
-                seen = {includer}
-                stack = [includer]
-                while stack:
-                    further = included[stack.pop()] - seen
-                    seen |= further
-                    stack += further
-                for found in seen:
-                    self._includers.setdefault(found, []).append(includer)
+            included = self._included(self.paths, self._read_included) if self._included else None
+            self._includers = includers(included or {one: self._read_included(one) for one in self.paths})
         return self._includers.get(path, ())
 
 

@@ -38,6 +38,8 @@ _MOST_RESULT_BYTES = 64 << 20
 #: A used answer is noted at most once in this many seconds: a reader should seldom write.
 _USE_NOTED_AFTER = 3600.0
 
+#: Facts whose files are looked up one by one.
+_SINGLY = 24
 #: Facts that no file needs are dropped when there are more of them than of needed ones, and at least this many.
 _FEWEST_DROPPED = 256
 
@@ -154,10 +156,8 @@ class Store:
 
     def is_complete(self, producers: str) -> bool:
         """True when ``mark_complete`` was called for ``producers`` and no file has changed in the store since."""
-        marked = self.note("complete")
-        if marked is None or not marked.startswith(f"{producers} "):
-            return False
-        return marked == f"{producers} {self.tree_digest()}"
+        marked = self.note("complete") or ""
+        return marked.startswith(f"{producers} ") and marked == f"{producers} {self.tree_digest()}"
 
     def note(self, key: str) -> str | None:
         """A short text that was kept under ``key`` for the whole tree, or None."""
@@ -227,13 +227,8 @@ class Store:
 
     def digests_with_facts(self, kind: str, producer: str) -> set[str]:
         """The digests of all contents whose facts of this kind are kept."""
-        return {
-            row[0]
-            for row in self._query(
-                "SELECT digest FROM facts WHERE kind = ? AND producer = ?",
-                (kind, producer),
-            )
-        }
+        sql = "SELECT digest FROM facts WHERE kind = ? AND producer = ?"
+        return {row[0] for row in self._query(sql, (kind, producer))}
 
     def prune(self) -> int:
         """Drop facts that no file needs, when they outweigh the others; gives how many were dropped.
@@ -261,10 +256,15 @@ class Store:
     def _paths_of_fact(self, fact: int) -> list[str]:
         """The files that have facts: thousands of names are asked for, of a few hundred facts."""
         if fact not in self._fact_paths:
-            sql = "SELECT path FROM facts CROSS JOIN files ON files.digest = facts.digest WHERE id = ?"
-            rows = self._query(sql + self._produced("facts"), (fact, *self._producers))
-            self._fact_paths[fact] = [text_of(row[0]) for row in rows]
-        return self._fact_paths[fact]
+            # One who asks for some asks for nearly all of their kind.
+            which = "id = ?" if len(self._fact_paths) < _SINGLY else "kind = (SELECT kind FROM facts WHERE id = ?)"
+            meant = f"files.digest = facts.digest{self._produced('facts')}"
+            sql = f"SELECT id, path FROM facts LEFT JOIN files ON {meant} WHERE {which}"
+            found: dict[int, list[str]] = {}
+            for one, path in self._query(sql, (*self._producers, fact)):
+                found.setdefault(one, []).extend(() if path is None else (text_of(path),))
+            self._fact_paths.update(found)
+        return self._fact_paths.get(fact, [])
 
     def paths_with(self, name_kind: str) -> list[str]:
         """The files whose facts define any name of this kind, in order."""
@@ -316,7 +316,7 @@ class Store:
             if min(self._room) < 0:
                 self._room = store_rows.drop_oldest(db, _MOST_RESULTS, _MOST_RESULT_BYTES)
 
-        self._write(work)
+        self._write(work, facts=False)
 
     # -- the file below ------------------------------------------------------------------------------------------------
 
@@ -344,8 +344,10 @@ class Store:
         except sqlite3.Error as error:
             raise self._unreadable(error) from error
 
-    def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run ``work`` in one transaction. Where the disk refuses, go on in memory with what was committed."""
+    def _write(self, work: Callable[[sqlite3.Connection], T], *, facts: bool = True) -> T:
+        """Run ``work``, which may change ``facts``, in one transaction. Where the disk refuses, go on in memory."""
+        if facts:
+            self._fact_paths.clear()
         try:
             return self._transaction(work)
         except sqlite3.Error as error:
@@ -355,7 +357,6 @@ class Store:
         return self._transaction(work)
 
     def _transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        self._fact_paths.clear()
         self._db.execute("BEGIN IMMEDIATE")
         try:
             result = work(self._db)

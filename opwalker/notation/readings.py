@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from opwalker.model.cpp import MacroEvent
 from opwalker.model.schema import OpSchema
 
 T = TypeVar("T")
@@ -64,8 +65,12 @@ SHAPES: Readings[Shape | None] = Readings()
 #: The readings of op schemas (``op_schema``).
 SCHEMAS: Readings[OpSchema] = Readings()
 
+#: The macros of texts that this program brings along (``expand/known.py``).
+MACROS: Readings[tuple[MacroEvent, ...]] = Readings()
+
 #: All readings that are worth keeping, by name, with the type of what is kept.
 KEPT: tuple[tuple[str, Readings, Any], ...] = (
     ("shapes", SHAPES, dict[str, Shape | None]),
     ("schemas", SCHEMAS, dict[str, OpSchema]),
+    ("macros", MACROS, dict[str, tuple[MacroEvent, ...]]),
 )
