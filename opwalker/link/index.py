@@ -60,6 +60,7 @@ class Index:
         self.store: FactStore = NotedFacts(store, self.reads)
         self._include_folders = IncludeFolders(lambda: self.paths, searched)
         self._facts: dict[str, CppFacts | None] = {}
+        self._texts: dict[str, str] = {}
         self._declared_in: dict[str, tuple[CppFacts | None, Declared | None]] = {}
         self._paths: frozenset[str] | None = None
         self._includes: dict[str, tuple[tuple[int, str], ...]] = {}
@@ -110,7 +111,9 @@ class Index:
         """A file's text, for one who looks at no functions but those in a span, at what stands above these, and at
         what is no function."""
         self.reads.part(path, start, end)
-        return self._stored.text(path)
+        if path not in self._texts or path not in self.paths:
+            self._texts[path] = self._stored.text(path)  # others, such as those of Python, are noted by whoever reads
+        return self._texts[path]
 
     def functions_at(self, path: str, line: int) -> list[Function]:
         """The functions of a file whose names stand on a line, those with a body."""

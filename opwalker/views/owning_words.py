@@ -27,6 +27,7 @@ def words_of(workbench: Workbench, reach: Reach) -> Iterator[PlaceFact]:
     """Sentences of comments that speak of owning, of classes and functions on the way."""
     index = workbench.index
     told: dict[PlaceFact, None] = {}
+    seen: set[tuple[str, int, int]] = set()
     for path, function, _ in reach.functions:
         text = index.part(path, function.offset, function.body_end)
         facts = index.declared(path)
@@ -34,6 +35,9 @@ def words_of(workbench: Workbench, reach: Reach) -> Iterator[PlaceFact]:
         if function.scope and facts is not None:
             spans += [(c.body_start, c.body_end) for c in facts.classes if c.name == function.scope[-1]]
         for start, end in spans:
+            if (path, start, end) in seen:
+                continue
+            seen.add((path, start, end))
             index.part(path, start, end)
             for found in _COMMENT.finditer(text, _above(text, start), max(start, end)):
                 for sentence, at in _sentences(found[0]):
