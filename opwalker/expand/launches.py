@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from opwalker.expand.arity import accepts
 from opwalker.expand.bodies import Body
+from opwalker.expand.expanded import Expansion
 from opwalker.expand.frames import Frame
 from opwalker.expand.kernels import KernelFinder
 from opwalker.expand.terminals import CONFIG_FIELDS, LAUNCH_CALLS, terminal_kind
@@ -24,6 +26,21 @@ _QUALIFIED = Regex(r"(?:::)?\w+(?:\s*::\s*\w+)*")
 _EXTENT = Regex(r"\bdim3\b|\bauto\b|Dim3|dim3_t")
 
 
+class _LaunchText(NamedTuple):
+    """What a body's text says of a launch: the offset of the kernel's name, the place of the text and the expansions
+    that it comes by, the line that it takes effect on (``use`` where a macro brings it), the template arguments as
+    written and as given, and the conditions around it."""
+
+    anchor: int
+    place: tuple[str, int]
+    chain: tuple[Expansion, ...]
+    line: int
+    use: tuple[str, int] | None
+    spelt: tuple[str, ...]
+    given: tuple[str, ...]
+    under: tuple[tuple[str, int], ...]
+
+
 class LaunchReader:
     """Turns launch facts of a body into launch sites."""
 
@@ -32,8 +49,12 @@ class LaunchReader:
 
     def chevron(self, frame: Frame, body: Body, fact: LaunchFact) -> LaunchSite | Terminal | Gap | None:
         """``kernel<<<grid, block, shared, stream>>>(arguments)``."""
-        parts = [self._extent(body, span, number) for number, span in enumerate(fact.configuration)]
-        parts += [None] * (4 - len(parts))
+        # A body is read in a frame for each of its instances: what its text says is the same in all of them.
+        parts = body.kept.setdefault("extents", {}).get(fact.configuration)
+        if parts is None:
+            parts = [self._extent(body, span, number) for number, span in enumerate(fact.configuration)]
+            parts += [None] * (4 - len(parts))
+            body.kept["extents"][fact.configuration] = parts
         return self._site(
             frame,
             body,
@@ -72,7 +93,10 @@ class LaunchReader:
             shared, stream = body.written(rest[7]), body.written(rest[8])
             extents = (rest[1:4], rest[4:7], rest[7:8], rest[8:9])
         elif form in CONFIG_FIELDS:
-            (grid, block, shared, stream), extents = self._config(body, rest[0], CONFIG_FIELDS[form])
+            known = body.kept.setdefault("configurations", {})
+            if (rest[0], form) not in known:
+                known[rest[0], form] = self._config(body, rest[0], CONFIG_FIELDS[form])
+            (grid, block, shared, stream), extents = known[rest[0], form]
             if call.simple in ("cudaLaunchKernelEx", "launch_kernel_on_cluster"):
                 passed = rest[2:]
                 if any("..." in body.text(s) for s in passed):
@@ -159,15 +183,12 @@ class LaunchReader:
         if not found and not self._kernels.is_compiled(body, frame, kernel[0]):
             return None
         found = _by_arity(found, len(passed) if passed is not None else None)
-        anchor = _name_offset(body, kernel)
-        path, line = body.origin(anchor)
-        chain = body.expanded.chain(body.expanded.origin(anchor)[2])
-        if not chain and operator >= 0:
-            # The kernel's name was handed to a macro that launches it: the launch stands there.
-            chain = body.expanded.chain(body.expanded.origin(operator)[2])
-            path, line = body.origin(operator) if chain else (path, line)
-        use = (body.path, body.use_line(anchor)) if chain else None
-        steps = (*frame.steps, PathStep(frame.display_name, body.path, body.use_line(anchor)))
+        key = (kernel, block, operator)
+        text = body.kept.setdefault("launch texts", {}).get(key)
+        if text is None:
+            text = body.kept["launch texts"][key] = self._text(body, kernel, block, operator)
+        anchor, (path, line), chain, use = text.anchor, text.place, text.chain, text.use
+        steps = (*frame.steps, PathStep(frame.display_name, body.path, text.line))
         expression = body.written(kernel)
         if not found:
             name = re.sub(r"<.*", "", body.text(kernel), flags=re.DOTALL).lstrip("&( ").strip()
@@ -191,7 +212,6 @@ class LaunchReader:
         if chain:
             style = f"macro:{style}"
         distinct = {(k.path, k.function.offset) for k in found}
-        spelt = self._written_arguments(body, anchor)
         return LaunchSite(
             found,
             expression,
@@ -202,13 +222,28 @@ class LaunchReader:
             "matched" if len(distinct) == 1 and all(k.certain for k in found) else "possible",
             use,
             tuple(e.name for e in chain),
-            _given(body, anchor, spelt) or found[0].template_arguments,
-            _under(body, block),
+            text.given or found[0].template_arguments,
+            text.under,
             extents,
             anchor,
             passed or (),
-            spelt=spelt,
+            spelt=text.spelt,
         )
+
+    def _text(self, body: Body, kernel: Span2, block: int, operator: int) -> _LaunchText:
+        """What the text says of a launch of ``kernel``."""
+        anchor = _name_offset(body, kernel)
+        place = body.origin(anchor)
+        chain = body.expanded.chain(body.expanded.origin(anchor)[2])
+        if not chain and operator >= 0:
+            # The kernel's name was handed to a macro that launches it: the launch stands there.
+            chain = body.expanded.chain(body.expanded.origin(operator)[2])
+            place = body.origin(operator) if chain else place
+        line = body.use_line(anchor)
+        spelt = self._written_arguments(body, anchor)
+        given = _given(body, anchor, spelt)
+        use = (body.path, line) if chain else None
+        return _LaunchText(anchor, place, chain, line, use, spelt, given, _under(body, block))
 
     @staticmethod
     def _written_arguments(body: Body, anchor: int) -> tuple[str, ...]:

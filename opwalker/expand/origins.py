@@ -340,7 +340,7 @@ def _case(body: Body, block: Block) -> str:
     """The condition of a branch as it is written; ``default`` for a case without a label."""
     if block.condition is None:
         return "default"
-    told = " ".join(body.text(block.condition).split())
+    told = body.text(block.condition)
     return f"!({told})" if block.kind.startswith("else") else told
 
 

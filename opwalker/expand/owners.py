@@ -31,6 +31,13 @@ def switch_of(body: Body, block: Block) -> Block:
 
 def owner(body: Body, block: Block) -> int | None:
     """The macro use that made a branch: the outermost expansion that the branch is in and its tested value is not."""
+    known: dict[Block, int | None] = body.kept.setdefault("owners", {})
+    if block not in known:
+        known[block] = _owner(body, block)
+    return known[block]
+
+
+def _owner(body: Body, block: Block) -> int | None:
     here = lineage(body, block.start)
     if not here:
         return None
