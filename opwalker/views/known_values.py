@@ -98,17 +98,18 @@ class Known:
             self._narrow(condition, environment, _SET, told, condition)
 
     def _either(self, condition: Expr, environment: Environment, told: str) -> None:
-        self._before = None  # it looks at everything
         possible: list[Known] = []
         why: Contradiction | None = None
         said: set[tuple] | None = None
         for part in terms(condition, "||"):
-            trial = self.copy()
+            trial = self._trial()
             try:
                 trial._hold(part, environment, told)
             except Contradiction as contradiction:
                 why = contradiction
                 continue
+            finally:
+                self._looked_at(trial)
             possible.append(trial)
             said = trial.touched if said is None else said & trial.touched
             if not said:
@@ -124,6 +125,19 @@ class Known:
             after = before.met(joined)
             if after != before:
                 self._set(key, after, told)
+
+    def _trial(self) -> Known:
+        """The same knowledge, to see what a part of a condition adds to it."""
+        made = self.copy()
+        if self._before is not None:
+            made._before, made._after = {}, dict(self._after)
+        return made
+
+    def _looked_at(self, trial: Known) -> None:
+        """Note what a trial has looked at."""
+        if self._before is not None:
+            for key, found in trial._before.items():
+                self._before.setdefault(key, found)
 
     def _set(self, key: tuple, domain: Domain, told: str) -> None:
         self._domains[key], self._from[key] = domain, told
