@@ -5,7 +5,7 @@ In: type patterns and canonical types. Out: terms by parameter name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.terms import (
@@ -19,6 +19,7 @@ from opwalker.expand.terms import (
     Unknown,
     print_term,
 )
+from opwalker.expand.tokens import names_any
 from opwalker.notation.regex import Regex
 
 QUALIFIER = Regex(r"\b(?:const|volatile|typename|constexpr|static|struct|class|enum)\b|\b__restrict__\b")
@@ -71,6 +72,25 @@ def unify(pattern: str, actual: str, names: set[str], canonical: Callable[[str],
     found: dict[str, Term] = {}
     _unify(shape(pattern), shape(actual), names, found, canonical, True)
     return found
+
+
+def deduced_pack(patterns: Sequence[str], actuals: Sequence[str | None], name: str) -> PackTerm:
+    """A parameter pack that the parameters of a function fix, given the types of all its arguments; empty where none
+    names it. Raises Unknown where they do not, or one that matters is not known."""
+    for number, pattern in enumerate(patterns):
+        if not names_any(pattern, (name,)):
+            continue
+        if pattern.rstrip().endswith("..."):
+            one = pattern.rstrip()[:-3].strip()
+            held = [deduce(one, kind, {name}).get(name) if kind else None for kind in actuals[number:]]
+            if None not in held:
+                return PackTerm(tuple(held))
+        elif number < len(actuals) and actuals[number] is not None:
+            found = deduce(pattern, actuals[number], {name}).get(name)
+            if isinstance(found, PackTerm):
+                return found
+        raise Unknown(f"the pack `{name}` of a lambda is not deduced")
+    return PackTerm(())
 
 
 def _unify(want: Shape, have: Shape, names, found: dict[str, Term], canonical, outer: bool) -> None:

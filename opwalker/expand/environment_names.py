@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from opwalker.expand.deduction import as_type, deduce
+from opwalker.expand.deduction import as_type, deduce, deduced_pack
 from opwalker.expand.environment_sight import Sight
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.qualified import same_text
@@ -193,8 +193,10 @@ class NameLookup(Sight):
         given = call.terms if remote else call.template_arguments or ()
         if parameter.pack:
             rest = given[number:]
-            terms = rest if remote else [outside.term(self.body.text(span), parameter) for span in rest]
-            return PackTerm(tuple(terms))
+            if not rest:
+                types = [self._passed_type(call, n) for n in range(len(call.types if remote else call.arguments))]
+                return deduced_pack([kind for kind, _ in held.parameters], types, parameter.name)
+            return PackTerm(tuple(t if remote else outside.term(self.body.text(t), parameter) for t in rest))
         if number < len(given):
             return given[number] if remote else outside.term(self.body.text(given[number]), parameter)
         for position, (kind, _) in enumerate(held.parameters):

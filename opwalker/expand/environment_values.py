@@ -10,12 +10,21 @@ import re
 
 from msgspec.structs import replace
 
-from opwalker.expand.arithmetic import common
 from opwalker.expand.arity import is_pack
 from opwalker.expand.deduction import Mismatch, unify
 from opwalker.expand.expressions import evaluate, value_of
 from opwalker.expand.fits import Fit
 from opwalker.expand.operators import last_member, opening, top_operator
+from opwalker.expand.result_types import (
+    decayed,
+    either,
+    function_type,
+    like_auto,
+    member_type,
+    method_type,
+    number_of,
+    unreferenced,
+)  # fmt: skip
 from opwalker.expand.shapes import Shape, shape
 from opwalker.expand.template_heads import template_parameters
 from opwalker.expand.terms import INTEGERS, ConstTerm, ListTerm, Term, TypeTerm, Unknown
@@ -104,26 +113,23 @@ class ValueTypes:
             return TypeTerm(Shape(held.base, held.const, marks[:-1]).text)
         if operator == "!":
             return TypeTerm("bool")
-        return TypeTerm(common(held.base, "int")) if held.base in INTEGERS else TypeTerm(held.base)
+        return TypeTerm(number_of(held.base, "int")) if held.base in INTEGERS else TypeTerm(held.base)
 
     def _of_operation(self, left: str, operator: str, right: str) -> TypeTerm:
         if operator == "?":
-            taken, _, other = right.partition("\0")
-            try:
-                return self.type_of(taken)
-            except Unknown:
-                return self.type_of(other)
+            found = either(*(self._known_type(part) for part in right.split("\0", 1)))
+            if found is None:
+                raise Unknown(f"the type of `{right[:60]}` is not known")
+            return TypeTerm(found)
         if operator in _COMPARED:
             return TypeTerm("bool")
-        one, two = _value(self.type_of(left)), _value(self.type_of(right))
+        one, two = decayed(shape(self.type_of(left).text)), decayed(shape(self.type_of(right).text))
         if one.marks and one.marks[-1] == "*":
             return TypeTerm("long" if two.marks else one.text)
         if two.marks and two.marks[-1] == "*":
             return TypeTerm(two.text)
-        if one.base in INTEGERS and two.base in INTEGERS:
-            return TypeTerm(common(one.base, two.base if operator not in ("<<",) else "int"))
         if {one.base, two.base} <= INTEGERS | {"float", "double"}:
-            return TypeTerm("double" if "double" in (one.base, two.base) else "float")
+            return TypeTerm(number_of(one.base, two.base if operator not in ("<<", ">>") else "int"))
         if one.text == two.text:
             return TypeTerm(one.text)
         raise Unknown(f"the type of `{left[:30]} {operator} {right[:30]}` is not known")
@@ -177,12 +183,15 @@ class ValueTypes:
         listed = held.arguments
         if listed and held.name.rsplit("::", 1)[-1] in ("vector", "array", "span", "ArrayRef", "initializer_list"):
             return TypeTerm(listed[0])
+        for found, inside in self.methods(held.base, "operator[]", 1) if not marks else ():
+            return inside.type(found.return_type)
         raise Unknown(f"what an element of `{kind[:60]}` is is not known")
 
     def _of_field(self, owner: str, name: str) -> TypeTerm:
         """``a.b`` or ``a->b``: a data member."""
         held = _value(self.type_of(owner))
-        return self._member_type(TypeTerm(held.base), name)
+        known = member_type(held.text, name)
+        return TypeTerm(known) if known else self._member_type(TypeTerm(held.base), name)
 
     def _member_type(self, owner: TypeTerm, name: str) -> TypeTerm:
         place = self.located(owner.text)
@@ -216,6 +225,8 @@ class ValueTypes:
             return TypeTerm(f"{inner}{' const' if data.group(1) == 'const_' and not inner.endswith('*') else ''}*")
         if simple == "item" and template.startswith("<"):
             return self.type(template[1 : match_angle(template, 0) - 1])
+        if held is not None and (known := method_type(held.text, simple)):
+            return TypeTerm(known)
         if held is not None and simple in _GIVES and (_TENSORS.match(held.base) or simple != "size"):
             return TypeTerm(_GIVES[simple])
         if held is not None:
@@ -283,6 +294,8 @@ class ValueTypes:
         if name.rsplit("::", 1)[-1] in ("make_pair", "make_tuple", "pair", "tuple"):
             kinds = [_value(self.type_of(a)).text for a in arguments]
             return TypeTerm(f"std::{name.rsplit('::', 1)[-1].removeprefix('make_')}<{', '.join(kinds)}>")
+        if known := function_type(name, template, [self._known_type(argument) for argument in arguments]):
+            return TypeTerm(known)
         found = self.tools.resolver.function(name, self.context, len(arguments), kernel=False).candidates
         fits: list[Fit] = []
         for candidate in found:
@@ -354,7 +367,7 @@ class ValueTypes:
             call = self.choices.get(held.start)
             found = self._passed_type(call, number) if call is not None else None
             if found is not None:
-                return TypeTerm(_like_auto(kind, found))
+                return TypeTerm(like_auto(kind, found))
         raise Unknown(f"the type of `{name}` is not known")
 
     def _type_of_local(self, best) -> TypeTerm:
@@ -363,7 +376,7 @@ class ValueTypes:
             value = self.body.text(best.value).strip("= ")
             if value[:1] in "({" and match_bracket(value, 0) == len(value):
                 value = value[1:-1]
-            return TypeTerm(_like_auto(kind, self.at(best.start).type_of(value).text))
+            return TypeTerm(like_auto(kind, self.at(best.start).type_of(value).text))
         return self.at(best.start).type(kind)
 
     def _type_of_global(self, name: str) -> TypeTerm:
@@ -381,19 +394,6 @@ def visible_from(scope: tuple[str, ...], place: tuple[str, ...]) -> bool:
     return scope == place[: len(scope)]
 
 
-def _like_auto(kind: str, found: str) -> str:
-    """The type that ``auto`` or ``auto&`` stands for."""
-    held = _value(TypeTerm(found))
-    if held.marks and held.marks[-1].startswith("["):
-        held = Shape(held.base, held.const, (*held.marks[:-1], "*"))
-    const = held.const and (bool(held.marks) or "&" in kind)
-    return Shape(held.base, const, held.marks, held.parameters).text
-
-
 def _value(kind: TypeTerm) -> Shape:
     """A type without its references."""
-    held = shape(kind.text)
-    marks = held.marks
-    while marks and marks[-1] in ("&", "&&"):
-        marks = marks[:-1]
-    return Shape(held.base, held.const, marks, held.parameters)
+    return unreferenced(shape(kind.text))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-from opwalker.expand.arithmetic import BINARY, apply, cast, fold, promoted
+from opwalker.expand.arithmetic import BINARY, apply, cast, fold, promoted, wrapped
 from opwalker.expand.cursor import Cursor
+from opwalker.expand.result_types import literal_type
 from opwalker.expand.scope import Scope
 from opwalker.expand.terms import SIZES, ConstTerm, FunctionTerm, ListTerm, Term, TypeTerm, Unknown
 from opwalker.expand.tokens import Token
@@ -41,7 +42,7 @@ def evaluate(text: str, scope: Scope) -> Term:
     if simple.isidentifier() and simple not in _WORDS:
         return scope.name(simple)
     if simple.isdecimal() and (simple == "0" or simple[0] != "0"):
-        return ConstTerm(int(simple))
+        return ConstTerm(int(simple), literal_type(int(simple), "int", True))
     return scope.kept("value", text, lambda told: _Reader(told, scope).whole())
 
 
@@ -125,8 +126,8 @@ class _Reader(Cursor):
             if text == "!":
                 return ConstTerm(int(not value.value), "bool")
             if text == "~":
-                return ConstTerm(~int(value.value), promoted(value.type))
-            return ConstTerm(-value.value if text == "-" else value.value, promoted(value.type))
+                return wrapped(~int(value.value), promoted(value.type))
+            return wrapped(-value.value if text == "-" else value.value, promoted(value.type))
         if text == "(":
             return self._postfix(self._parenthesis(token), self._text[token.pos : self._pos()])
         if text == "{":
@@ -141,7 +142,8 @@ class _Reader(Cursor):
         if number:
             digits = number.group(1).replace("'", "")
             base = 0 if digits[:2].lower() in ("0x", "0b") else 8 if digits[:1] == "0" and digits.isdigit() else 10
-            return ConstTerm(int(digits, base), _SUFFIXES.get(number.group(2).lower(), "int"))
+            value, kind = int(digits, base), _SUFFIXES.get(number.group(2).lower(), "int")
+            return ConstTerm(value, literal_type(value, kind, base == 10))
         if _FLOAT.match(text):
             kind = "float" if text[-1] in "fF" else "double"
             return ConstTerm(float(text.rstrip("fFlL").replace("'", "")), kind)

@@ -153,6 +153,7 @@ class KernelFinder:
             after = _BLANKS.match(text, at, end).end()
             arguments: tuple[str, ...] = ()
             spans: tuple[Span2, ...] = ()
+            unread = None
             if after < end and text[after] == "<" and not text.startswith("<<<", after):
                 close = match_angle(text[:end], after)
                 if close > 0:
@@ -161,6 +162,8 @@ class KernelFinder:
                     if simple in kernel_names:
                         at = close
                     after = _BLANKS.match(text, close, end).end()
+                else:
+                    unread = f"the template arguments of {simple} are not read: a `<` among them may be a comparison"
             called = after < end and text[after] == "("
             if simple in _NOT_VALUES:
                 continue
@@ -169,6 +172,8 @@ class KernelFinder:
                 found = meant.candidates
                 # A launch site knows the argument count; here every overload counts.
                 for reference in self._references(meant, body, frame, match.start(), spans, arguments, passed):
+                    if unread is not None and reference.function.template:
+                        reference = replace(reference, instances=(), incomplete=unread)
                     self._add(out, reference)
                 if found:
                     continue

@@ -66,7 +66,7 @@ _STRENGTH = (
     ("&",),
     ("==", "!="),
     ("<", ">", "<=", ">="),
-    ("<<",),
+    ("<<", ">>"),
     ("+", "-"),
     ("*", "/", "%"),
 )
@@ -101,7 +101,7 @@ def top_operator(text: str) -> tuple[str, str, str] | None:
         else:
             two = text[at : at + 2]
             operator = (
-                two if two in ("||", "&&", "==", "!=", "<=", ">=", "<<") else char if char in "+-*/%<>&|^" else ""
+                two if two in ("||", "&&", "==", "!=", "<=", ">=", "<<", ">>") else char if char in "+-*/%<>&|^" else ""
             )
             if operator and two not in ("->", "++", "--"):
                 before = text[:at].rstrip()

@@ -32,3 +32,14 @@ def test_a_function_that_other_units_see_has_none(named: str) -> None:
     found, reasons = predicted(KIT.format(head="inline", named=named))
     assert len(found["combine"]) == 1
     assert not reasons
+
+
+def test_arguments_that_cannot_be_told_from_a_comparison_are_not_left_out() -> None:
+    code = """
+template <bool... given> __global__ void k() {}
+constexpr int sizes[] = {3, 5};
+void h() { k<true, sizes[0] < sizes[1]><<<1, 1>>>(); }
+"""
+    found, reasons = predicted(code)
+    assert found == {"k": set()}
+    assert "may be a comparison" in reasons["k"]
