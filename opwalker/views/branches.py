@@ -303,6 +303,16 @@ def differs(body: Body, held: LocalFact) -> bool:
     return any(body.text(one.value) != body.text(held.value) and lineage(body, one.value[0]) == use for one in others)
 
 
+def compiled_under(body: Body, offset: int, anchors: Sequence[int]) -> tuple[Guard, ...]:
+    """The preprocessor condition under which a place stands while one of ``anchors`` may not, as a guard of the place;
+    without any, while its function does not."""
+    terms: dict[str, None] = {}
+    for at in anchors or (0,):
+        only = body.only_where(offset, at)
+        terms.update(dict.fromkeys(body.only_where(offset, 0) or () if only is None else only))
+    return (Guard(Expr("name", f"#if {shown_condition(tuple(terms))}"), offset, True),) if terms else ()
+
+
 def needed(guards: Sequence[Guard]) -> list[Guard]:
     """The guards without those that others say more exactly: ``n != 1`` beside ``n == 2``, ``n > 0`` beside
     ``n > 8``. What holds in some builds alone says nothing of the others; where it goes without saying, it does in all

@@ -19,7 +19,7 @@ from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression, terms
 from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import as_comparison, asked, dimension_of, extents_of, rank_of, whole
-from opwalker.views.branches import Branches, Guard, needed
+from opwalker.views.branches import Branches, Guard, compiled_under, needed
 from opwalker.views.checks import demands_of
 from opwalker.views.values import Values
 
@@ -39,9 +39,11 @@ def derived_facts(
     tensors: Sequence[str],
     launches: Sequence[LaunchSite] = (),
     entered: tuple[str, ...] = (),
+    anchors: Sequence[int] = (),
 ) -> Iterator[tuple[str, DerivedFact]]:
     """What one function says of the host function's tensors, ``(tensor, fact)``; ``launches`` are those in its body,
-    ``entered`` the conditions under which it is entered: what it demands, it demands there."""
+    ``entered`` the conditions under which it is entered: what it demands, it demands there. ``anchors`` are where it
+    goes on to what is done with them."""
     body = values.body
     branches = Branches(body)
 
@@ -77,7 +79,8 @@ def derived_facts(
         for name, dimension, text, how in _demanded(demand.condition):
             tensor = of(name, demand.offset)
             if tensor is not None:
-                conditions = tuple(dict.fromkeys((*entered, *under(demand.guards, name))))
+                compiled = (said(one.condition) for one in compiled_under(body, demand.offset, anchors))
+                conditions = tuple(dict.fromkeys((*entered, *under(demand.guards, name), *compiled)))
                 yield tensor, DerivedFact(dimension, text, how, body.path, demand.line, conditions)
 
 

@@ -21,7 +21,7 @@ from opwalker.notation.check_words import listed, said
 from opwalker.notation.cpp_expression import negated, parse_expression, print_expression, terms, walk
 from opwalker.notation.regex import Regex
 from opwalker.notation.tensor_expression import asked, stride_of, whole
-from opwalker.views.branches import Guard, needed
+from opwalker.views.branches import Guard, compiled_under, needed
 from opwalker.views.checks import demands_of
 from opwalker.views.elements import elements_of
 from opwalker.views.returns import Returns, all_of
@@ -62,9 +62,10 @@ def layout_uses(
     tensors: Sequence[str],
     launches: Sequence[LaunchSite],
     entered: tuple[str, ...] = (),
+    anchors: Sequence[int] = (),
 ) -> Iterator[tuple[str, LayoutUse]]:
     """What one function does with the strides of the host function's tensors; ``entered`` are the conditions under
-    which it is entered."""
+    which it is entered, ``anchors`` where it goes on to what is done with them."""
     body, branches = values.body, Returns(values.body)
 
     def of(name: str, offset: int) -> str | None:
@@ -79,8 +80,9 @@ def layout_uses(
         elements = elements_of(body, locals_[0]) if len(locals_) == 1 else ()
         return [tensor for one in elements or (name,) if (tensor := of(one, offset))]
 
-    def under(guards: Sequence[Guard]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*entered, *(said(g.condition) for g in needed(guards)))))
+    def under(guards: Sequence[Guard], offset: int) -> tuple[str, ...]:
+        held = (*needed(guards), *compiled_under(body, offset, anchors))
+        return tuple(dict.fromkeys((*entered, *(said(g.condition) for g in held))))
 
     for demand in demands_of(body):
         expr = demand.condition
@@ -90,12 +92,14 @@ def layout_uses(
             told = asked(one)
             if told and told[1] in ("is_contiguous", "IsContiguous"):
                 others = tuple(said(negated(other)) for other in options if other is not one)
-                conditions = tuple(t for t in (*under(demand.guards), *others) if t != f"{told[0]} is given")
+                held = (*under(demand.guards, demand.offset), *others)
+                conditions = tuple(t for t in held if t != f"{told[0]} is given")
                 for tensor in each(told[0], demand.offset):
                     yield tensor, LayoutUse("contiguous", demand.line, under=conditions)
         told = asked(expr)
         if told and told[1] in ("is_contiguous", "IsContiguous"):
-            conditions = tuple(t for t in under(demand.guards) if t != f"{told[0]} is given")
+            held = under(demand.guards, demand.offset)
+            conditions = tuple(t for t in held if t != f"{told[0]} is given")
             for tensor in each(told[0], demand.offset):
                 yield tensor, LayoutUse("contiguous", demand.line, under=conditions)
         elif expr.kind == "call" and "contiguous" in expr.parts[0].simple.lower():
@@ -107,7 +111,8 @@ def layout_uses(
             for left, right in (expr.parts, expr.parts[::-1]):
                 found = stride_of(left)
                 if found and whole(right) == 1:
-                    conditions = tuple(t for t in under(demand.guards) if t != f"{found[0]} is given")
+                    held = under(demand.guards, demand.offset)
+                    conditions = tuple(t for t in held if t != f"{found[0]} is given")
                     for tensor in each(found[0], demand.offset):
                         yield tensor, LayoutUse("stride", demand.line, found[1], under=conditions)
         for one in walk(expr):
@@ -120,7 +125,7 @@ def layout_uses(
         if call.simple == "contiguous" and (call.receiver is not None or len(call.arguments) == 1):
             name = body.text(call.receiver if call.receiver is not None else call.arguments[0])
             if tensor := of(name, call.start):
-                conditions = under(branches.around(call.block))
+                conditions = under(branches.around(call.block), call.start)
                 yield tensor, LayoutUse("made", body.use_line(call.start), under=conditions)
         elif call.receiver is not None and call.simple in ("stride", "strides", "sym_stride"):
             if (tensor := of(_receiver(body, call.receiver), call.start)) and not _tested(body, call.start):
@@ -132,7 +137,7 @@ def layout_uses(
                 line = body.use_line(call.start)
                 block = call.block
                 past = tuple(said(one.condition) for one in needed(branches.past(block, call.start)))
-                conditions = tuple(dict.fromkeys((*under(branches.around(block)), *past)))
+                conditions = tuple(dict.fromkeys((*under(branches.around(block), call.start), *past)))
                 yield tensor, LayoutUse("read", line, dimension, name, conditions, given)
         elif call.receiver is not None and call.simple in _DATA:
             if tensor := of(_receiver(body, call.receiver), call.start):

@@ -21,6 +21,7 @@ from opwalker.notation.tensor_expression import asked
 from opwalker.views.derived import derived_facts, with_derived
 from opwalker.views.entered import Entered
 from opwalker.views.layout import LayoutUse, layout_uses, verdict
+from opwalker.views.ownership import is_allocation
 from opwalker.views.shapes import ShapeReader, documented, fields_of
 from opwalker.views.value_facts import Found
 from opwalker.views.values import Values
@@ -63,14 +64,17 @@ def with_code(
     place = (way.host.body.path, function.line if function else 0)
     derived: dict[str, list[DerivedFact]] = {}
     uses: dict[str, list[LayoutUse]] = {}
+    leading = _leading(reach)
     for values in _functions(way, reach) if tensors else ():
         launches = _launches_of(values, reach)
         own = values.body.function
         under = entered.of(values.body.path, own) if own is not None else ()
-        for tensor, fact in derived_facts(values, way.host, tensors, launches, under):
+        anchors = [site.at for site in launches]
+        anchors += [call.start for call in values.body.facts.calls if call.simple in leading]
+        for tensor, fact in derived_facts(values, way.host, tensors, launches, under, anchors):
             derived.setdefault(tensor, []).append(fact)
         beside = values is not way.host and not launches
-        for tensor, use in layout_uses(values, way.host, tensors, launches, under):
+        for tensor, use in layout_uses(values, way.host, tensors, launches, under, anchors):
             if beside:
                 # Whether that function is entered whenever the kernel is launched is not known.
                 if use.what in ("contiguous", "helper", "stride", "made", "elsewhere"):
@@ -101,6 +105,14 @@ def with_code(
 def is_tensor(type_text: str) -> bool:
     """Whether a C++ type is one tensor, given or optional; no list of them."""
     return bool(_TENSOR.search(type_text)) and not _TENSORS.search(type_text)
+
+
+def _leading(reach: Reach) -> frozenset[str]:
+    """The names of the functions on the way to launches and ends, and of the ends."""
+    steps = (step for one in reach.launches for step in one.steps)
+    names = [step.function for step in (*steps, *(step for one in reach.terminals for step in one.path))]
+    names += [one.name.split("<", 1)[0].replace(".", "::") for one in reach.terminals if not is_allocation(one)]
+    return frozenset(name.rsplit("::", 1)[-1] for name in names)
 
 
 def _functions(way: Way, reach: Reach) -> Iterator[Values]:

@@ -294,6 +294,28 @@ def test_the_line_that_says_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "layout", "rank"),
+    [
+        ("#ifdef STRICT\nTORCH_CHECK(x.is_contiguous());\nTORCH_CHECK(x.dim() == 2);\n#endif\nGO",
+         "must be contiguous where #if STRICT", None),
+        # What launches stands under the same condition, or the kind of build decides it.
+        ("#ifdef STRICT\nTORCH_CHECK(x.is_contiguous());\nTORCH_CHECK(x.dim() == 2);\nGO\n#else\nthrow 1;\n#endif",
+         "must be contiguous", 2),
+        ("#ifdef STRICT\nTORCH_CHECK(x.is_contiguous());\nTORCH_CHECK(x.dim() == 2);\n#else\nGO\n#endif",
+         "must be contiguous where #if STRICT", None),
+        ("#ifndef USE_ROCM\nTORCH_CHECK(x.is_contiguous());\nTORCH_CHECK(x.dim() == 2);\n#endif\nGO",
+         "must be contiguous", 2),
+        ("#ifdef STRICT\nx = x.contiguous();\n#endif\nGO", "made contiguous where #if STRICT", None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("go", ["k<<<1, 1>>>(x.data_ptr<float>(), 1);", "run(x);"])
+def test_what_some_builds_alone_ask_of_a_tensor(code: str, layout: str, rank: int | None, go: str) -> None:
+    head = KERNEL + "void run(const at::Tensor& z) { k<<<1, 1>>>(z.data_ptr<float>(), 1); }\n"
+    found = of(code.replace("GO", go), head=head)[0]
+    assert (found.layout, found.rank) == (layout, rank)
+
+
+@pytest.mark.parametrize(
     ("check", "layout", "line"),
     [
         ("TORCH_CHECK(y.is_contiguous());", "must be contiguous", 3),
