@@ -18,7 +18,7 @@ from opwalker.model.walk import Branching, DispatchFailure, DispatchRow
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, print_expression, terms
 from opwalker.notation.regex import Regex
-from opwalker.views.branches import Branches, needed
+from opwalker.views.branches import Branches, compiled_under, needed
 from opwalker.views.checks import failures_of
 from opwalker.views.entered import Entered
 from opwalker.views.returns import Returns, past_words, words_of
@@ -132,16 +132,19 @@ def _branching(
     body: Body, branches: Returns, name: str, kind: str, leaves: list[int], wanted: set[str], on: str | None
 ) -> Branching | None:
     rows = []
+    first = body.facts.blocks[leaves[0] if kind == "if" else _switch_of(body, leaves[0])]
+    starts = [body.facts.blocks[leaf].start for leaf in leaves]
     for leaf in leaves:
         calls = _calls(body, branches, leaf, wanted)
         if calls:
             outer = branches.chain(_outer(body, leaves))
             guards = [g for g in branches.around(leaf) if g.block not in outer]
-            under = tuple(said(g.condition) for g in needed(guards))
-            rows.append(DispatchRow(under, calls, body.use_line(body.facts.blocks[leaf].start)))
+            start = body.facts.blocks[leaf].start
+            # A branch that some builds alone have beside the others.
+            held = (*needed(guards), *compiled_under(body, start, starts))
+            rows.append(DispatchRow(tuple(said(g.condition) for g in held), calls, body.use_line(start)))
     if len(rows) < 2 or len({row.values for row in rows}) < 2:
         return None
-    first = body.facts.blocks[leaves[0] if kind == "if" else _switch_of(body, leaves[0])]
     start = first.condition[0] if first.condition is not None else first.start
     return Branching(
         kind,

@@ -280,3 +280,20 @@ def test_a_dispatch_in_a_branch_of_a_macro_says_what_that_macro_tests() -> None:
     both = "float* a = nullptr; BY_WIDTH(n, W, [&] {\n BY_WIDTH(m, V, [&] { k<float, W + V><<<1, 2>>>(a); }) })"
     found = walked(both, head, "int n, int m, bool wide").dispatch
     assert [one.under for one in found] == [(), ()]
+
+
+def test_branches_that_some_builds_alone_have_say_so() -> None:
+    code = (
+        "#ifdef NEW\nif (n > 8) { k<float><<<1, 8>>>(a); return; }\n#endif\n"
+        "#ifdef OLD\nif (n > 4) { k<half><<<1, 4>>>(a); return; }\n#endif\nif (n > 2) { k<int><<<1, 2>>>(a); return; }"
+    )
+    rows = [(row.under, row.values) for row in choice(code).rows]
+    assert rows == [
+        (("n is greater than 8", "#if NEW"), ("k<float>",)),
+        (("n is greater than 4", "#if OLD"), ("k<half>",)),
+        (("n is greater than 2",), ("k<int>",)),
+    ]
+    # What all of them stand under is told with the launches.
+    plain = "\n".join(line for line in code.splitlines() if not line.startswith("#"))
+    alone = choice(f"#ifdef NEW\n{plain}\n#endif")
+    assert [row.under for row in alone.rows] == [row[0][:1] for row in rows]
