@@ -190,8 +190,7 @@ class ValueTypes:
     def _of_field(self, owner: str, name: str) -> TypeTerm:
         """``a.b`` or ``a->b``: a data member."""
         held = _value(self.type_of(owner))
-        known = member_type(held.text, name)
-        return TypeTerm(known) if known else self._member_type(TypeTerm(held.base), name)
+        return TypeTerm(member_type(held.text, name) or self._member_type(TypeTerm(held.base), name).text)
 
     def _member_type(self, owner: TypeTerm, name: str) -> TypeTerm:
         place = self.located(owner.text)
@@ -376,7 +375,9 @@ class ValueTypes:
             value = self.body.text(best.value).strip("= ")
             if value[:1] in "({" and match_bracket(value, 0) == len(value):
                 value = value[1:-1]
-            return TypeTerm(like_auto(kind, self.at(best.start).type_of(value).text))
+            found = self.at(best.start).type_of(value)
+            each = self.body.expanded.full[: best.value[0]].rstrip().endswith(":")  # `for (auto x : xs)`
+            return TypeTerm(like_auto(kind, (self._element(found.text) if each else found).text))
         return self.at(best.start).type(kind)
 
     def _type_of_global(self, name: str) -> TypeTerm:

@@ -24,6 +24,7 @@ _ELEMENTS = {
     "char": "signed char", "uchar": "unsigned char", "ushort": "unsigned short", "uint": "unsigned int",
     "ulong": "unsigned long", "longlong": "long long", "ulonglong": "unsigned long long",
 }  # fmt: skip
+_CONSTANTS = Regex(r"\s*(?:const\s+auto|auto\s+const)\s*\*")
 _FUNCTIONS = {
     "__float2half": "__half", "__float2half_rn": "__half", "__half2float": "float", "__float2bfloat16": "__nv_bfloat16",
     "__bfloat162float": "float", "sqrtf": "float", "expf": "float", "logf": "float", "log2f": "float", "powf": "float",
@@ -47,7 +48,18 @@ def either(one: str | None, two: str | None) -> str | None:
     left, right = decayed(shape(one)), decayed(shape(two))
     if not left.marks and not right.marks and {left.base, right.base} <= _NUMBERS and left.base != right.base:
         return number_of(left.base, right.base)
-    return one
+    return one if left.text == right.text else _pointers(left, right)
+
+
+def _pointers(one: Shape, two: Shape) -> str | None:
+    """The type that two different pointers have in common, as far as it is plain: one is of ``void``, or they differ
+    in that one is of constants."""
+    if one.marks != ("*",) or two.marks != ("*",) or one.parameters is not None or two.parameters is not None:
+        return None
+    if one.base != two.base and "void" not in (one.base, two.base):
+        return None
+    base = one.base if one.base == two.base else "void"
+    return Shape(base, one.const or two.const, ("*",)).text
 
 
 def number_of(one: str, two: str) -> str:
@@ -79,6 +91,8 @@ def like_auto(kind: str, found: str) -> str:
     if held.marks and held.marks[-1].startswith("["):
         held = Shape(held.base, held.const, (*held.marks[:-1], "*"))
     const = held.const and (bool(held.marks) or "&" in kind)
+    if "*" in kind and len(held.marks) == 1 and _CONSTANTS.match(kind):
+        const = True  # `const auto* p`: what it points to
     return Shape(held.base, const, held.marks, held.parameters).text
 
 
