@@ -15,12 +15,16 @@ from functools import cached_property
 from msgspec import Struct
 
 from opwalker.expand.files import Configuration, holds
+from opwalker.expand.read_once import Included, ReadOnce
 from opwalker.link.index import Index
 from opwalker.model.cpp import MacroEvent
 from opwalker.notation.regex import Regex
 
 #: Pseudo-path of the bundled knowledge of library macros.
 KNOWN = "<known macros>"
+
+#: No file was included before.
+_NONE: Included = frozenset()
 
 #: The end of any file: everything in it stands before.
 _END = 1 << 60
@@ -58,8 +62,9 @@ class MacroTable:
         self._index = index
         self.configuration = configuration
         self._known = known or {}
+        self._once = ReadOnce(index, self._reached)
         self._events: dict[str, dict[str, list[tuple[int, MacroEvent]]]] = {}
-        self._whole: dict[tuple[str, str, int, str, str], list[tuple[str, MacroEvent, bool | None]]] = {}
+        self._whole: dict[tuple, list[tuple[str, MacroEvent, bool | None]]] = {}
         self._are_names: dict[str, bool] = {}
         self._truths: dict[tuple, bool | None] = {}
         #: Macros that are set for some files and not for others.
@@ -211,17 +216,18 @@ class MacroTable:
         return choice
 
     def _lookup(self, name: str, path: str, offset: int, root: str) -> MacroChoice | None:
-        found = self._before(name, path, offset, {path}, root)
+        done = self._included(name, root, self._limit(root, path), root) if root != path and self._sets(root) else _NONE
+        found = self._before(name, path, offset, {path}, root, done=done)
         if root != path and all(self._is_fallback(p, event) for p, event, _ in found):
             apart = path if name in self._file_events(path) else ""
             found = [*found, *self._before(name, root, self._limit(root, path), {root}, root, apart)]
         # `#ifndef NAME / #define NAME` gives way to whatever defined the name before: the first of them counts, and
-        # last.
-        fallbacks = [f for f in found if self._is_fallback(f[0], f[1])]
-        if fallbacks:
-            found = [f for f in found if not self._is_fallback(f[0], f[1])] or [
-                (p, e, True) for p, e, _ in reversed(fallbacks)
-            ]
+        # last. Behind an `#undef` it does not.
+        number = next((n for n, f in enumerate(found) if not self._is_fallback(f[0], f[1])), len(found))
+        if number and (number == len(found) or (found[number][1].body is None and found[number][2] is True)):
+            found = [(p, e, True) for p, e, _ in reversed(found[:number])]
+        else:
+            found = [f for f in found if not self._is_fallback(f[0], f[1])]
         if found:
             if found[0][1].body is None:
                 self._undone[name, path, offset, root] = found[0][2] is True
@@ -279,16 +285,23 @@ class MacroTable:
         return None
 
     def _before(
-        self, name: str, path: str, offset: int, within: Set[str], root: str, apart: str = ""
+        self,
+        name: str,
+        path: str,
+        offset: int,
+        within: Set[str],
+        root: str,
+        apart: str = "",
+        done: Included = _NONE,
     ) -> list[tuple[str, MacroEvent, bool | None]]:
         """Events of ``name`` before a place, latest first, up to the first one that certainly holds; ``within`` are the
         files that include this one, which it does not include once more. The events of the file ``apart`` are left out:
-        it is only just being included."""
+        it is only just being included. ``done`` are files that were included before this one."""
         if name not in self._index.names_of_kind("macro") and name not in self._index.names_of_kind("undef"):
             return []
         # A header is the same in all units whose own files define nothing before they include it.
         sets = self._sets(root)
-        kept = (name, path, offset, root if sets else "", apart) if offset == _END or path == root else None
+        kept = (name, path, offset, root if sets else "", apart, done) if offset == _END or path == root else None
         if kept:
             cached = self._whole.get(kept)
             if cached is not None:
@@ -307,15 +320,15 @@ class MacroTable:
                     continue
                 if event not in self._definers(name) and not self._included_defines(name, event):
                     continue
-                include = next((i for i in facts.includes if i.offset == at), None)
-                reached = (
-                    self.truth(path, facts.conditions[include.condition], at, root if sets else path)
-                    if include
-                    else True
-                )
+                reached = self._reached(path, at, root)
                 if reached is False:
                     continue
-                inner = self._before(name, event, _END, within | {event}, root, apart)
+                before = done | self._included(name, path, at, root)
+                read = self._once.was_read(event, before, root)
+                if read:
+                    continue
+                reached = reached if read is False else None
+                inner = self._before(name, event, _END, within | {event}, root, apart, before)
                 held = [one[:2] for one in out]
                 out += [(p, e, t if reached else None) for p, e, t in inner if (p, e) not in held]
             else:
@@ -334,6 +347,26 @@ class MacroTable:
         if kept:
             self._whole[kept] = out
         return out
+
+    def _included(self, name: str, path: str, offset: int, root: str) -> Included:
+        """The includes of a file above an offset that lead to a definition of ``name``, and whether each is read."""
+        definers = self._definers(name)
+        out: list[tuple[str, bool | None]] = []
+        if not definers:
+            return _NONE
+        for at, included in self._index.includes(path):
+            if at < offset and (included in definers or self._included_defines(name, included)):
+                value = self._reached(path, at, root)
+                if value is not False:
+                    out.append((included, value))
+        return frozenset(out)
+
+    def _reached(self, path: str, at: int, root: str) -> bool | None:
+        """Whether a unit reads the include at an offset of a file."""
+        facts = self._index.stored(path)
+        include = next((i for i in facts.includes if i.offset == at), None)
+        root = root if self._sets(root) else path
+        return self.truth(path, facts.conditions[include.condition], at, root) if include else True
 
     def _is_fallback(self, path: str, event: MacroEvent) -> bool:
         facts = self._index.stored(path)

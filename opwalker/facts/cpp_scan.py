@@ -49,8 +49,7 @@ def scan(source: SourceFile) -> CppFacts:
     reader = _Reader(blanked, conditionals, declarations, problems)
     reader.read()
     includes, macros = directives_of(blanked, conditionals)
-    functions = tuple(declarations.functions)
-    invocations = tuple(declarations.uses.entries)
+    functions, invocations = tuple(declarations.functions), tuple(declarations.uses.entries)
     return CppFacts(
         conditions=tuple(conditionals.conditions),
         includes=includes,
@@ -69,6 +68,7 @@ def scan(source: SourceFile) -> CppFacts:
         instantiations=tuple(declarations.instantiations),
         code_digest=_code_digest(blanked),
         declared_classes=tuple(declarations.declared_classes),
+        once=conditionals.once,
     )
 
 

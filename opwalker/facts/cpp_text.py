@@ -172,6 +172,8 @@ class Conditionals:
         self.apart: frozenset[int] = frozenset()
         #: Whether anything stands under more conditions than are kept.
         self.deep = False
+        #: Whether a unit reads the file one time only, however often it includes it.
+        self.once = False
         self._changes: list[int] = [0]
         self._change_ids: list[int] = [0]
         self._read(blanked)
@@ -231,6 +233,7 @@ class Conditionals:
 
     def _read(self, blanked: Blanked) -> None:
         guard = _include_guard(blanked)
+        self.once = guard >= 0 or any(d.name == "pragma" and d.body.split() == ["once"] for d in blanked.directives)
         # Each open group: outer terms, terms negated so far, current term, start, branch start, finished branches.
         stack: list[list] = []
         outer: tuple[str, ...] = ()

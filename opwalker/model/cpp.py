@@ -236,7 +236,8 @@ class CppFacts(Struct, frozen=True):
     """Everything that one file says. ``branches`` are ``(start, end, condition)`` of every conditional branch, in
     order, nested ones after their parents; ``line_count`` and ``unread`` (characters that no item covers because of
     faults) let a reader judge the coverage. ``code_digest`` is of the text up to its last word of code: what comes
-    behind it, blanks and comments about nothing, has a say in no answer that is read from code."""
+    behind it, blanks and comments about nothing, has a say in no answer that is read from code. ``once`` says that a
+    unit reads the file one time only, for its guard or ``#pragma once``."""
 
     conditions: tuple[tuple[str, ...], ...] = ((),)
     includes: tuple[Include, ...] = ()
@@ -255,3 +256,4 @@ class CppFacts(Struct, frozen=True):
     instantiations: tuple[ClassInstantiation, ...] = ()
     code_digest: str = ""
     declared_classes: tuple[ClassDeclaration, ...] = ()
+    once: bool = False

@@ -45,6 +45,43 @@ def test_definitions_of_one_file(text: str, wanted: tuple | None) -> None:
     assert (found and (found[0], found[1].strip(), *found[2:])) == wanted
 
 
+ONCE = "#pragma once\n#define A 1\n"
+GUARDED = "#ifndef N_H\n#define N_H\n#define A 1\nvoid n();\n#endif\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "middle", "unit", "wanted"),
+    [
+        (ONCE, "", '#include "n.h"\n#undef A\n#define A 9\n#include "n.h"\n', "9"),
+        (GUARDED, "", '#include "n.h"\n#undef A\n#define A 9\n#include "n.h"\n', "9"),
+        ("#undef A\n#define A 1\n", "", '#include "n.h"\n#undef A\n#define A 9\n#include "n.h"\n', "1"),
+        (GUARDED, '#include "n.h"\n#undef A\n#define A 3\n', '#include "mid.h"\n#include "n.h"\n', "3"),
+        (GUARDED, '#include "n.h"\n', '#include "n.h"\n#undef A\n#define A 9\n#include "mid.h"\n', "9"),
+        (
+            ONCE,
+            '#ifdef USE_ROCM\n#include "n.h"\n#endif\n',
+            '#include "mid.h"\n#undef A\n#define A 9\n#include "n.h"\n',
+            "1",
+        ),
+        (
+            "#pragma once\n#define A 1\n#undef A\n",
+            '#include "n.h"\n#ifndef A\n#define A 4\n#endif\n',
+            '#include "mid.h"\n#include "n.h"\n',
+            "4",
+        ),
+    ],
+)
+def test_a_file_that_is_read_one_time_only(header: str, middle: str, unit: str, wanted: str) -> None:
+    found = choice(tree({"n.h": header, "mid.h": middle, "a.cu": unit}), "A")
+    assert found.event.body.strip() == wanted and found.certainty == "proved"
+
+
+def test_a_header_included_again_within_a_header_brings_in_nothing() -> None:
+    unit = '#include "n.h"\n#undef A\n#define A 9\n#include "mid.h"\n'
+    bench = tree({"n.h": ONCE, "mid.h": '#include "n.h"\nint x;\n', "a.cu": unit})
+    assert choice(bench, "A", "mid.h", root="a.cu").event.body.strip() == "9"
+
+
 def test_what_stands_below_the_place_does_not_count() -> None:
     text = "#define A 1\nint x;\n#define A 2\n"
     bench = tree({"a.cu": text})

@@ -1,0 +1,48 @@
+"""Whether an ``#include`` brings in anything: a file with a guard or ``#pragma once`` is read one time in a unit.
+
+In: a file, and the files that were included before it. Out: whether it was among them, or in one of them. What they
+hold is no concern here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from opwalker.link.index import Index
+
+#: Files that were included, and for each whether it is sure to be.
+Included = frozenset[tuple[str, bool | None]]
+
+
+class ReadOnce:
+    """``reached`` says whether the include at an offset of a file is read in a unit: None where that is open."""
+
+    def __init__(self, index: Index, reached: Callable[[str, int, str], bool | None]) -> None:
+        self._index = index
+        self._reached = reached
+
+    def was_read(self, path: str, before: Included, root: str) -> bool | None:
+        """Whether an include of a file brings in nothing behind others: None where that is open."""
+        facts = self._index.stored(path) if before else None
+        if facts is None or not facts.once:
+            return False
+        return _any(value and self._holds(one, path, root, {one}) for one, value in sorted(before, key=repr))
+
+    def _holds(self, path: str, wanted: str, root: str, seen: set[str]) -> bool | None:
+        """Whether a file is another one or includes it, through others or not."""
+        if path == wanted:
+            return True
+        found: list[bool | None] = []
+        for at, included in self._index.includes(path):
+            if included not in seen and wanted in self._index.closure(included):
+                value = self._reached(path, at, root)
+                if value is not False:
+                    seen.add(included)
+                    found.append(self._holds(included, wanted, root, seen) and value)
+        return _any(found)
+
+
+def _any(values: Iterable[bool | None]) -> bool | None:
+    """Whether one of several is true: None where none is and one is not known."""
+    found = list(values)
+    return True if True in found else None if None in found else False
