@@ -12,7 +12,7 @@ from opwalker.model.host import DerivedFact
 from opwalker.model.kernel import VectorFact
 from opwalker.model.layout import LayoutFact
 from opwalker.model.notes import NotesWritten
-from opwalker.model.walk import Argument, Host, Implementation, ParameterFact, PatternRef
+from opwalker.model.walk import Argument, Host, Implementation, ParameterFact, PatternRef, Span
 from opwalker.serve.render.schema import schema_spans
 from opwalker.serve.render.shapes import shape_groups
 from opwalker.serve.render.text import write_text
@@ -217,3 +217,17 @@ void run(torch::Tensor& x, int64_t n) {
     assert re.search(r"also .*<2>.*never run: n == 2 \(:6\) contradicts n == 4 \(:4\)", page)
     assert not re.search(r"where .*n is 4 and n is 2", page)
     assert re.search(r"where +n is 4  :4\n", page)
+
+
+def test_the_place_of_a_layout_in_another_file_names_the_file() -> None:
+    asked = "must be contiguous"
+    parameters = (
+        ParameterFact("a", "Tensor", layout=asked, layout_line=3),
+        ParameterFact("b", "Tensor", layout=asked, layout_at=Span("work.h", 7, 7)),
+        ParameterFact("c", "Tensor", layout=asked, layout_at=Span("work.h", 9, 9)),
+        ParameterFact("d", "Tensor", layout=asked, layout_at=Span("work.h", 7, 7)),
+    )
+    host = Host("f", "f.cu", 1, 20, parameters)
+    (chosen,) = samples.WALK.implementations[:1]
+    page = text(replace(samples.WALK, implementations=(replace(chosen, host=host),)))
+    assert "a, b, c, d  must be contiguous  :3, work.h:7, :9" in page

@@ -80,7 +80,11 @@ def _layouts(parameters: Sequence[ParameterFact]) -> list[Row]:
     rows = []
     for text, held in said.items():
         here = [f":{one.layout_line}" for one in held if one.layout_line]
-        elsewhere = [f"{one.layout_at.file}:{one.layout_at.line}" for one in held if one.layout_at]
-        marks = ", ".join(dict.fromkeys((*here, *elsewhere)))
+        elsewhere: dict[str, list[str]] = {}
+        for one in held:
+            if one.layout_at:
+                elsewhere.setdefault(one.layout_at.file, []).append(f":{one.layout_at.line}")
+        others = [file + ", ".join(dict.fromkeys(lines)) for file, lines in elsewhere.items()]
+        marks = ", ".join(dict.fromkeys((*here, *others)))
         rows.append(Row((((", ".join(one.name for one in held), "name"),), ((text, ""), (f"  {marks}", "place")))))
     return rows
