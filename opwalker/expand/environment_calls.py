@@ -46,6 +46,10 @@ class ConstantCalls:
                 return self.call_member(held, simple, template, arguments)
         elif self.around and any(True for _ in self.methods(self.around, text, len(arguments))):
             return self.call_member(TypeTerm(self.around), text, template, arguments)
+        if text.removeprefix("::") == "std::size" and len(arguments) == 1:
+            listed = evaluate(arguments[0], self)
+            if isinstance(listed, ListTerm):
+                return ConstTerm(len(listed.items), "unsigned long")
         found = self.tools.resolver.function(text, self.context, len(arguments), kernel=False).candidates
         usable = [c for c in found if "constexpr" in c.function.flags]
         if len(usable) != 1:

@@ -200,6 +200,11 @@ class _Reader(Cursor):
             kind = self._scope.type(inside).text
         except Unknown:
             kind = self._scope.type_of(inside).text
+        if "[]" in kind and inside.strip().isidentifier():  # as many elements as it is initialised with
+            held = self._scope.name(inside.strip())
+            if not isinstance(held, ListTerm):
+                raise self._stop()
+            kind = kind.replace("[]", f"[{len(held.items)}]", 1)
         return ConstTerm(self._scope.size(kind), "unsigned long")
 
     def _list(self, inside: str, kind: str = "") -> ListTerm:
