@@ -121,6 +121,8 @@ class MacroTable:
             choice = self.lookup(name, path, offset, root)
             if choice is not None and choice.certainty == "proved":
                 return True, (choice.event.body or "").strip() or None
+            if choice is None and (name, path) not in self._busy and self._is_unset(name, root):
+                return False, None
             return (False, None) if self._undone.get((name, path, offset, root)) else (None, None)
 
         # What no file of the tree defines is the same everywhere; the rest depends on the place and on the unit.
@@ -157,6 +159,14 @@ class MacroTable:
                     if start <= at and offset < end and facts.conditions[condition][-1:] == (term,):
                         return term, start
         return None
+
+    def _is_unset(self, name: str, root: str) -> bool:
+        """Whether a macro of which a unit reads no definition is unset in it: all files that define it are the unit's,
+        in branches that it does not read, and nothing outside of the tree sets it."""
+        if not self.configuration.closed or self._may_be_set(name) or name in self._known:
+            return False
+        closure = self._index.closure(root)
+        return all(path in closure for path in self._index.store.paths_of(name, ("macro",)))
 
     def _may_be_set(self, name: str) -> bool:
         """Whether a flag or a header that is not in the tree may set a macro that no file of the tree sets."""

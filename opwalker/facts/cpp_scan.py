@@ -177,7 +177,7 @@ class _Reader:
                 return bisect_left(places[bracket], end) - bisect_left(places[bracket], start)
         else:
             count = text.count
-        found = [group for group in groups if _is_unbalanced(group, count)]
+        found = [g for g in groups if _is_unbalanced(g, count) or self._conditionals.leaves_open(g, text)]
         return self._without_outer(found) if len(found) <= MANY_GROUPS else found
 
     def _without_outer(self, found: list[Group]) -> list[Group]:

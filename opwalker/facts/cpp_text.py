@@ -277,6 +277,16 @@ class Conditionals:
             outer = top[0]
         self.groups.sort(key=lambda group: (group.start, -group.end))
 
+    def leaves_open(self, group: Group, text: str) -> bool:
+        """Whether what ``#if 0`` leaves out of a text ends in the middle of something, as prose does: it begins no
+        declaration that stands behind it."""
+        return any(
+            self.conditions[branch.condition][-1:] == ("0",)
+            and not text[branch.start : branch.end].rstrip().endswith((";", "}"))
+            and not text[branch.start : branch.end].isspace()
+            for branch in group.branches
+        )
+
     def branches(self) -> tuple[tuple[int, int, int], ...]:
         """Every branch as ``(start, end, condition)``, parents before their children."""
         return tuple((b.start, b.end, b.condition) for group in self.groups for b in group.branches)

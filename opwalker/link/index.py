@@ -6,6 +6,7 @@ In: a store of per-file facts. Out: ``Index``, which every later stage asks. It 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import Protocol
 
@@ -394,5 +395,6 @@ def _joined(facts: CppFacts | None, more: Mapping[str, Sequence], instead: Seque
 
 
 def _holds_macro(template: str | None, macros: Set[str]) -> bool:
-    """Whether a parameter in a template head is nothing but the name of a macro."""
-    return bool(template) and any(part.strip() in macros for part in template.split(","))
+    """Whether a parameter in a template head is nothing but the name of a macro, or a default names one."""
+    words = (*map(str.strip, template.split(",")), *re.findall(r"\w+", template.partition("=")[2])) if template else ()
+    return any(word in macros for word in words)

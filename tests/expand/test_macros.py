@@ -8,7 +8,7 @@ import pytest
 
 from opwalker.expand.files import FileView, active_spans
 from opwalker.expand.macros import KNOWN, MacroChoice
-from opwalker.expand.workbench import Workbench
+from opwalker.expand.workbench import BuildView, Workbench
 from tests.trees import tree
 
 END = 1 << 30
@@ -74,6 +74,22 @@ GUARDED = "#ifndef N_H\n#define N_H\n#define A 1\nvoid n();\n#endif\n"
 def test_a_file_that_is_read_one_time_only(header: str, middle: str, unit: str, wanted: str) -> None:
     found = choice(tree({"n.h": header, "mid.h": middle, "a.cu": unit}), "A")
     assert found.event.body.strip() == wanted and found.certainty == "proved"
+
+
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [
+        ({"conf.h": "#if 2 > 3\n#define DEEP\n#endif\n", "a.cu": '#include "conf.h"\n'}, False),
+        ({"conf.h": "#if 3 > 2\n#define DEEP\n#endif\n", "a.cu": '#include "conf.h"\n'}, True),
+        # Whoever includes the file may have read another header, and a library may set what it is named for.
+        ({"conf.h": "#define DEEP\n", "a.cu": ""}, None),
+        ({"conf.h": "#if __GNUC__\n#define DEEP\n#endif\n", "a.cu": '#include "conf.h"\n'}, True),
+    ],
+)
+def test_a_macro_whose_definitions_are_all_left_out_is_unset(files: dict[str, str], read: bool | None) -> None:
+    closed = BuildView(lambda path: None, lambda path: (), lambda name: (), closed=True)
+    macros = tree(files, view=closed).unit().macros
+    assert macros.truth("a.cu", ("defined(DEEP)",), END, "a.cu") is read
 
 
 def test_a_header_included_again_within_a_header_brings_in_nothing() -> None:
