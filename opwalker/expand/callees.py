@@ -202,13 +202,16 @@ def handed_over(
     for parameter, found in zip(candidate.function.parameters, passed, strict=False):
         if parameter.name and found:
             functions[parameter.name] = found
-    for parameter, span in zip(
-        template_parameters(candidate.function.template), call.template_arguments or (), strict=False
-    ):
+    parameters = template_parameters(candidate.function.template)
+    for number, span in enumerate(call.template_arguments or ()):
+        # A pack takes all that is left.
+        parameter = parameters[min(number, len(parameters) - 1)] if parameters else None
+        if parameter is None or (number >= len(parameters) and not parameter.pack):
+            break
         found = kernels.in_argument(body, span, frame)
         if found:
-            functions[parameter.name] = found
+            functions[parameter.name] = (*functions.get(parameter.name, ()), *found)
         bound = types_of.bindable(body.text(span), frame)
         if bound:
-            types[parameter.name] = bound
+            types.setdefault(parameter.name, bound)
     return functions, types

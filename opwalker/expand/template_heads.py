@@ -11,7 +11,7 @@ from opwalker.facts.cpp_brackets import flat, split_commas
 from opwalker.notation.regex import Regex
 
 _NAMED = Regex(r"([A-Za-z_]\w*)\s*\Z")
-_FUNCTION = Regex(r"\(\s*[*&]\s*(\w+)\s*\)")
+_FUNCTION = Regex(r"\(\s*[*&]\s*(\.\.\.)?\s*(\w+)\s*\)")
 
 
 class TemplateParameter(Struct, frozen=True):
@@ -47,8 +47,8 @@ def template_parameters(template: str | None) -> tuple[TemplateParameter, ...]:
         declared = f"{declared[:dots]} {declared[dots + 3 :]}".strip() if pack else declared
         pointer = _FUNCTION.search(declared)
         if pointer:
-            kind = declared[: pointer.start(1)] + declared[pointer.end(1) :]
-            out.append(TemplateParameter(pointer.group(1), kind, default, pack))
+            kind = declared[: pointer.start(1 if pointer.group(1) else 2)] + declared[pointer.end(2) :]
+            out.append(TemplateParameter(pointer.group(2), kind, default, pack or bool(pointer.group(1))))
             continue
         words = declared.split()
         if not words:
