@@ -92,7 +92,7 @@ def read_made(
     reader = _Reader(index, files, macros, preprocessor, instantiations)
     uses: dict[str, set[str]] = {}
     for name in sorted(index.names_of_kind("invocation")):
-        if reader.may_make(name) or reader.applies(name) or reader.may_begin(name):
+        if reader.may_make(name) or reader.applies(name) or reader.may_begin(name) or reader.hands_on(name):
             for path in index.store.paths_of(name, ("invocation",)):
                 uses.setdefault(path, set()).add(name)
     lists = reader.lists()
@@ -129,6 +129,14 @@ class _Reader:
         """Whether a macro, or one that its text uses, gives arguments to what it is given (``X(int, 4)``): a list
         that is written for another macro."""
         return self._ask(name, self._appliers, _gives_arguments)
+
+    def hands_on(self, name: str) -> bool:
+        """Whether a macro may stand for what it is given, and nothing else: ``IF_HALF(template void f<half>();)``."""
+        if name not in self._names:
+            return False
+        return any(
+            (e.body or "").strip() in (*(e.parameters or ()), "__VA_ARGS__", e.variadic) for e in self._events(name)
+        )
 
     def may_begin(self, name: str) -> bool:
         """Whether a macro may write the head of a function whose body stands behind its use."""
@@ -172,6 +180,8 @@ class _Reader:
     def _is_wanted(self, use: Invocation) -> bool:
         """Whether a use makes something itself, or by a macro that it is given."""
         if self.may_make(use.name):
+            return True
+        if any(self._writes(argument) for argument in use.arguments or ()) and self.hands_on(use.name):
             return True
         words = {word for argument in use.arguments or () for word in _WORD.findall(argument)}
         return any(self.may_make(word) for word in sorted(words & self._names))
