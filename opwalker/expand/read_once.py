@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from opwalker.link.index import Index
+from opwalker.model.cpp import CppFacts
 
 #: Files that were included, and for each whether it is sure to be.
 Included = frozenset[tuple[str, bool | None]]
@@ -24,9 +25,14 @@ class ReadOnce:
     def was_read(self, path: str, before: Included, root: str) -> bool | None:
         """Whether an include of a file brings in nothing behind others: None where that is open."""
         facts = self._index.stored(path) if before else None
-        if facts is None or not facts.once:
+        if facts is None or not facts.once or self._is_opened_again(facts):
             return False
         return _any(value and self._holds(one, path, root, {one}) for one, value in sorted(before, key=repr))
+
+    def _is_opened_again(self, facts: CppFacts) -> bool:
+        """Whether some file ends the macro of a guard, so that what it guards may be read once more."""
+        first = next((event for event in facts.macros if event.body is not None), None)
+        return first is not None and not first.body.strip() and first.name in self._index.names_of_kind("undef")
 
     def _holds(self, path: str, wanted: str, root: str, seen: set[str]) -> bool | None:
         """Whether a file is another one or includes it, through others or not."""

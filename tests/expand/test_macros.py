@@ -55,6 +55,7 @@ GUARDED = "#ifndef N_H\n#define N_H\n#define A 1\nvoid n();\n#endif\n"
         (ONCE, "", '#include "n.h"\n#undef A\n#define A 9\n#include "n.h"\n', "9"),
         (GUARDED, "", '#include "n.h"\n#undef A\n#define A 9\n#include "n.h"\n', "9"),
         ("#undef A\n#define A 1\n", "", '#include "n.h"\n#undef A\n#define A 9\n#include "n.h"\n', "1"),
+        (GUARDED, "", '#include "n.h"\n#undef A\n#define A 9\n#undef N_H\n#include "n.h"\n', "1"),
         (GUARDED, '#include "n.h"\n#undef A\n#define A 3\n', '#include "mid.h"\n#include "n.h"\n', "3"),
         (GUARDED, '#include "n.h"\n', '#include "n.h"\n#undef A\n#define A 9\n#include "mid.h"\n', "9"),
         (
