@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from opwalker.expand.files import Files
 from opwalker.expand.macros import MacroTable
 from opwalker.expand.preprocess import Preprocessor
-from opwalker.facts.cpp_heads import parse_parameters
-from opwalker.facts.cpp_text import line_starts
+from opwalker.facts.cpp_heads import parse_function, parse_parameters
 from opwalker.model.cpp import CppFacts, Function, Parameter
 
 
@@ -45,12 +44,14 @@ class Settled:
 
     def _settled(self, path: str, facts: CppFacts, same: list[Function]) -> Function | None:
         terms = [facts.conditions[f.condition] for f in same]
-        if len({(f.body_start, f.template) for f in same}) > 1 or any(map(self._holds, repeat(path), terms, same)):
+        if len({f.body_start for f in same}) > 1 or any(map(self._holds, repeat(path), terms, same)):
             return None
         outer = _common(terms)
         if outer not in facts.conditions or not self._holds(path, outer, same[0]):
             return None
         like = self._like(path, same)
+        if like is None:
+            return None
         placed = [p for f in same for p in f.parameters]
         if not placed:
             return None
@@ -62,14 +63,20 @@ class Settled:
         )
         return replace(like, parameters=parameters, condition=facts.conditions.index(outer))
 
-    def _like(self, path: str, same: list[Function]) -> Function:
-        """The reading with what the build reads before the name: a kernel, or none."""
-        if len({"global" in function.flags for function in same}) == 1:
+    def _like(self, path: str, same: list[Function]) -> Function | None:
+        """The reading with what the build reads before the name: a kernel, or none, with its template head. None where
+        that is not read as a head."""
+        if len({("global" in function.flags, function.template) for function in same}) == 1:
             return same[0]
-        view = self._files.view(path)
-        start = line_starts(view.blanked.plain)[min(function.start_line for function in same) - 1]
-        is_kernel = "__global__" in self._preprocessor.span(path, start, same[0].offset, path).full
-        return next(function for function in same if ("global" in function.flags) is is_kernel)
+        # The head begins behind what stands before it, in any branch.
+        plain = self._files.view(path).blanked.plain
+        start = 1 + max(plain.rfind(end, 0, same[0].offset) for end in ";{}")
+        text = self._preprocessor.span(path, start, same[0].offset, path).full
+        like = next((f for f in same if ("global" in f.flags) is ("__global__" in text)), same[0])
+        if len({function.template for function in same}) == 1:
+            return like
+        head = parse_function(f"{text} {like.name}()", None)
+        return replace(like, template=head.template) if head is not None else None
 
     def _holds(self, path: str, terms: tuple[str, ...], function: Function) -> bool:
         return self._macros.truth(path, terms, function.offset, path) is not False

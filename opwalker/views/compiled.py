@@ -35,6 +35,7 @@ class Compiled:
         self._index = workbench.index
         self._entered = entered
         self._words: dict[str, frozenset[str]] = {}
+        self._repeated: dict[str, str | None] = {}
         #: By file, the units that read it, each with the object-like macros that its own file defines.
         self._defining: dict[str, list[tuple[str, list[tuple[str, str | None]]]]] = {}
 
@@ -85,6 +86,22 @@ class Compiled:
     def _others(self) -> frozenset[str]:
         """The files of other projects' copies."""
         return frozenset(path for files in vendored(self._index.paths, (), ()).values() for path in files)
+
+    def repeated_in(self, path: str) -> str | None:
+        """A file that includes another one several times, and gives names that it uses other meanings in between."""
+        if path not in self._repeated:
+            facts = self._index.facts(path)
+            readers = () if facts.once else self._index.includers(path)
+            found = (one for one in readers if one != path and self._repeats(one, path))
+            self._repeated[path] = next(found, None)
+        return self._repeated[path]
+
+    def _repeats(self, reader: str, path: str) -> bool:
+        places = [at for at, included in self._index.includes(reader) if included == path]
+        if len(places) < 2:
+            return False
+        words = self._file_words(path)
+        return any(places[0] < e.offset < places[-1] and e.name in words for e in self._index.facts(reader).macros)
 
     def functions(self) -> Iterator[tuple[Candidate, str, bool]]:
         """Functions that may compile instances: no templates themselves, but they name some. Each with a unit, and

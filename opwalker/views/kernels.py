@@ -72,6 +72,8 @@ def list_kernels(
             why = None
         if why is None and any((path, name) in workbench.named_by_units for name in function.scope):
             why = "the units that read it give its namespace several names"
+        if why is None and (reader := compiled.repeated_in(path)) is not None:
+            why = f"{reader} includes {path} several times with other macros each time: one reading is shown"
         if why is None and not gathered.instances.get(key):
             why = "no instance was found"
         condition = shown_condition(workbench.index.facts(path).conditions[function.condition])

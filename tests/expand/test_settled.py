@@ -76,3 +76,39 @@ def test_what_is_a_kernel_in_the_build_is_one(wide: int, fused: str, flag: str) 
     (read,) = [f for _, f in bench.index.functions("impl") if bench.unit().resolver.is_read("a.cu", f)]
     assert flag in read.flags and {"global", "device"} - set(read.flags)
     assert [p.name for p in read.parameters] == (["x", "width", "n"] if wide else ["x", "n"])
+
+
+HEADS = """struct Other {{ int before; }};
+template <typename T,
+#if {wide}
+  int N
+#else
+  bool B
+#endif
+>
+__global__ void k(T* x
+#if {tall}
+  , float* scale
+#endif
+) {{}}
+void entry(float* x) {{}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("wide", "tall", "template", "names"),
+    [
+        (1, 0, "typename T, int N", ["x"]),
+        (0, 1, "typename T, bool B", ["x", "scale"]),
+        (1, 1, "typename T, int N", ["x", "scale"]),
+        (0, 0, "typename T, bool B", ["x"]),
+    ],
+)
+def test_a_template_head_is_that_of_the_build(wide: int, tall: int, template: str, names: list[str]) -> None:
+    bench = tree({"a.cu": HEADS.format(wide=f"{wide} == 1", tall=f"{tall} == 1")})
+    found = [f for f in bench.index.facts("a.cu").functions if f.name == "k"]
+    resolver = bench.unit().resolver
+    (read,) = [f for f in found if resolver.is_read("a.cu", f, "a.cu")]
+    assert " ".join(read.template.split()) == template
+    assert [p.name for p in read.parameters] == names
+    assert "global" in read.flags

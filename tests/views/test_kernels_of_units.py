@@ -119,6 +119,7 @@ def test_members_that_another_unit_defines_are_those_that_it_instantiates(
     assert kernel.ops == ("rowkit::scale",)
     assert (kernel.instances, kernel.complete) == (instances, complete)
 
+
 ROWS_CUH = """
 template <typename T, int N, int lanes> __global__ void rows_kernel(T* rows) {}
 template <typename T, int N> void launch_rows(T* rows);
@@ -157,3 +158,12 @@ def test_a_template_that_several_units_define_is_entered_where_it_is_instantiate
     assert kernel.ops == ("rowkit::run",)
     assert kernel.instances == ("double, 128, 8", "double, 64, 32", "float, 128, 8", "float, 64, 32")
     assert kernel.complete
+
+
+def test_a_file_that_is_included_with_other_macros_each_time_is_read_once_and_says_so(only_kernel) -> None:
+    inner = "template <int N> __global__ void k(float* x) {}\nvoid GO(float* x) { k<4><<<1, 1>>>(x); }\n"
+    unit = '#include <torch/library.h>\n#define GO first\n#include "k.inc.h"\n#undef GO\n#define GO second\n'
+    unit += '#include "k.inc.h"\nTORCH_LIBRARY(rowkit, m) { m.def("go(Tensor! x) -> ()", &second); }\n'
+    kernel = only_kernel({"k.inc.h": inner, "rows.cu": unit})
+    assert (kernel.instances, kernel.complete) == (("4",), False)
+    assert "rows.cu includes k.inc.h several times with other macros" in kernel.why_incomplete
