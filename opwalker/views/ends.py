@@ -39,7 +39,7 @@ def _placed(way: Way, entered: Entered, end: Terminal) -> Terminal:
     under = [text for text in places[0] if all(text in place for place in places)]
     loops = [entered.branches(body).loops_around(call.start) for call in calls]
     common = [head for head in loops[0] if all(head in other for other in loops)]
-    compiled = [way.compiled(values, call.start) for call in calls]
+    compiled = [entered.compiled(body, call.start) for call in calls]
     both = shown_condition([term for term in compiled[0] if all(term in other for other in compiled)])
     end = replace(end, under=tuple(dict.fromkeys((*outer, *under))), loops=tuple(common), compiled=both)
     texts = {body.written((call.start, call.end)) for call in calls}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -16,6 +16,8 @@ from opwalker.expand.bodies import Body
 from opwalker.model.cpp import Function
 from opwalker.model.reach import Reach
 from opwalker.notation.check_words import said
+from opwalker.notation.condition_parse import parse_condition
+from opwalker.notation.condition_terms import conjoin, disjoin, negate, print_condition
 from opwalker.notation.cpp_expression import Expr, negated, print_expression
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import any_of
@@ -63,8 +65,9 @@ class Entered:
         self._branches: dict[tuple, Returns] = {}
         self._uses: dict[str, list[_Use]] | None = None
         self._read_sites: dict[str, list[_Site]] = {}
-        #: Functions that are handed on to an unknown caller.
-        self._loose: set[str] = set()
+        #: Functions that are handed on to an unknown caller, with the places where they are.
+        self._loose: dict[str, list[_Use]] = {}
+        self._compiled: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def of(self, path: str, function: Function, deep: int = 0) -> tuple[str, ...]:
         """What holds whenever a function is entered; nothing for the host function."""
@@ -76,6 +79,31 @@ class Entered:
             self._found[key] = ()  # a function that calls itself is entered from elsewhere first
             self._found[key] = self._read(path, function, deep)
         return self._found[key]
+
+    def compiled(self, body: Body, offset: int) -> tuple[str, ...]:
+        """The preprocessor conditions that a place stands under, with what all ways from the host function to it have
+        in common: a launch that one of two calls leads to is compiled where either of them is."""
+        outer = self._compiled_of(body.path, body.function) if body.function is not None else ()
+        return tuple(dict.fromkeys((*self._way.compiled(body, offset), *outer)))
+
+    def _compiled_of(self, path: str, function: Function) -> tuple[str, ...]:
+        """The preprocessor conditions that every use of a function stands under."""
+        key = (path, function.offset)
+        own = self._way.host.body
+        if own.function is not None and key == (own.path, own.function.offset):
+            return ()
+        if key not in self._compiled:
+            self._compiled[key] = ()  # a function that calls itself is entered from elsewhere first
+            uses = self._uses_of(function.name)
+            uses = [use for use in uses if use.caller is None or (use.caller[0], use.caller[1].offset) != key]
+            self._compiled[key] = _in_common([self.compiled(use.body, use.offset) for use in uses])
+        return self._compiled[key]
+
+    def _uses_of(self, name: str) -> list[_Use]:
+        """Everything that uses a function of the walk: what hands it on has to be compiled for it to be called."""
+        if self._uses is None:
+            self._uses = self._all_uses()
+        return [*self._uses.get(name, ()), *self._loose.get(name, ())]
 
     def place(self, body: Body, offset: int) -> tuple[str, ...]:
         """What holds at a place of a body: around it, and because nothing before it has returned."""
@@ -131,16 +159,13 @@ class Entered:
         self, caller: tuple[str, Function] | None, body: Body, names: set[str], out: dict[str, list[_Use]]
     ) -> None:
         uses = list(_uses(body, names - {caller[1].name} if caller is not None else names))
-        counts = Counter(name for name, _ in uses)
+        counts = Counter(name for name, _, _ in uses)
         # Several calls of one function may be the branches of a choice that raises for everything else.
         several = any(count > 1 for count in counts.values())
         demanded = tuple(check.words for check in checks_of(body) if check.words) if several else ()
-        for name, offset in uses:
-            if offset is None:
-                self._loose.add(name)
-            else:
-                use = _Use(caller, body, offset, demanded if counts[name] > 1 else ())
-                out.setdefault(name, []).append(use)
+        for name, offset, loose in uses:
+            use = _Use(caller, body, offset, demanded if counts[name] > 1 else ())
+            (self._loose if loose else out).setdefault(name, []).append(use)
 
     def _sites_of(self, name: str) -> list[_Site]:
         """The places that use a function, with what holds at each: only of functions that are asked about."""
@@ -178,18 +203,31 @@ def _one_of(rest: list[tuple[str, ...]], tests: dict[str, Expr], demanded: set[s
     return (whole,)
 
 
+def _in_common(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """What the preprocessor conditions of several ways have in common, and of what differs that one of them holds."""
+    common = [term for term in ways[0] if all(term in way for way in ways)] if ways else []
+    rest = {frozenset(way) - frozenset(common): way for way in ways}
+    # One that holds whenever another does says nothing besides.
+    kept = [way for held, way in rest.items() if not any(other < held for other in rest)]
+    differing = [conjoin(parse_condition(term) for term in way if term not in common) for way in kept]
+    always = any(negate(one) in differing for one in differing)
+    if 1 < len(differing) <= _WAYS and not always:
+        common.append(print_condition(disjoin(differing)))
+    return tuple(common)
+
+
 def _subject(test: Expr) -> str:
     """What an equality tests; what it is itself for anything else."""
     return print_expression(test.parts[0] if test.kind == "binary" and test.text == "==" else test)
 
 
-def _uses(body: Body, names: set[str]) -> Iterator[tuple[str, int | None]]:
-    """Where a body calls one of some functions or hands it to a call, ``(name, offset)``; None for the offset where it
-    does something else with it."""
+def _uses(body: Body, names: set[str]) -> Iterator[tuple[str, int, bool]]:
+    """Where a body calls one of some functions or hands it to a call, ``(name, offset, False)``, and where it does
+    something else with it, ``(name, offset, True)``."""
     calls = body.facts.calls
     for call in calls:
         if call.simple in names:
-            yield call.simple, call.start
+            yield call.simple, call.start, False
     # What a message says is no use.
     text = _STRING.sub(lambda one: " " * len(one.group()), body.expanded.full)
     for found in _MENTIONED.finditer(text):
@@ -198,4 +236,4 @@ def _uses(body: Body, names: set[str]) -> Iterator[tuple[str, int | None]]:
             continue  # nothing of these, or a class or namespace of the name
         at = found.start(1)
         inside = next((c for c in calls if any(start <= at < end for start, end in c.arguments)), None)
-        yield name, inside.start if inside is not None else None
+        yield name, inside.start if inside is not None else at, inside is None

@@ -65,7 +65,7 @@ def configuration(way: Way, site: LaunchSite, entered: Entered, macros: frozense
     function = values.body.function
     outer = entered.of(values.body.path, function) if function is not None else ()
     out["conditions"] = tuple(dict.fromkeys((*outer, *_conditions(values.body, site, macros))))
-    out["compiled"] = shown_condition(way.compiled(values, _started(values.body, site.at)))
+    out["compiled"] = shown_condition(entered.compiled(values.body, _started(values.body, site.at)))
     out["loops"] = entered.branches(values.body).loops_around(site.at)
     out["shared_opt_in"] = _opt_ins(values.body, site)
     if "KernelEx" in site.style or site.style.endswith(("cooperative", "cuLaunchKernel")):

@@ -64,27 +64,23 @@ class Way:
         candidate = Candidate(path, function)
         return self._unit.bodies.of(candidate, unit_of(self._workbench.index, candidate, self._root))
 
-    def compiled(self, values: Values, offset: int) -> tuple[str, ...]:
-        """The preprocessor conditions that a place and the calls on the way to it stand under, with those of the
-        definitions of the macros that write them, but for those that the kind of build alone is known to meet: a flag
-        of the project may be off."""
+    def compiled(self, body: Body, offset: int) -> tuple[str, ...]:
+        """The preprocessor conditions that a place stands under and its function does not, with those of the
+        definitions of the macros that write it, but for those that the kind of build alone is known to meet: a flag of
+        the project may be off."""
         out: dict[str, None] = {}
-        while True:
-            body = values.body
-            position = body.expanded.use_position(offset)
-            out.update(self._open(body, body.path, body.conditions_of(body.path, position), position))
-            for use in body.expanded.chain(body.expanded.origin(offset)[2]):
-                path, event = use.definition.path, use.definition.event
-                if path == KNOWN:
-                    continue
-                held = self._workbench.index.facts(path).conditions[event.condition]
-                around = self._around(body)
-                # That nothing has defined the macro before says nothing of what is compiled.
-                terms = tuple(t for t in held if t not in around and names_of(parse_condition(t)) != {event.name})
-                out.update(self._open(body, path, terms, event.offset))
-            if values.call is None:
-                return tuple(out)
-            values, offset = values.call.values, values.call.offset
+        position = body.expanded.use_position(offset)
+        out.update(self._open(body, body.path, body.conditions_of(body.path, position), position))
+        for use in body.expanded.chain(body.expanded.origin(offset)[2]):
+            path, event = use.definition.path, use.definition.event
+            if path == KNOWN:
+                continue
+            held = self._workbench.index.facts(path).conditions[event.condition]
+            around = self._around(body)
+            # That nothing has defined the macro before says nothing of what is compiled.
+            terms = tuple(t for t in held if t not in around and names_of(parse_condition(t)) != {event.name})
+            out.update(self._open(body, path, terms, event.offset))
+        return tuple(out)
 
     def _around(self, body: Body) -> tuple[str, ...]:
         """The preprocessor conditions that a whole function stands under."""

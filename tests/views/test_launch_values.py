@@ -223,6 +223,35 @@ TORCH_LIBRARY(ns, m) {{ m.impl("f", torch::kCUDA, &f); }}
     assert found.compiled is None
 
 
+@pytest.mark.parametrize(
+    ("code", "compiled"),
+    [
+        ("#if NEW\n  start(1);\n#endif\n", "NEW"),
+        # One of two calls is enough for the launch to be compiled.
+        ("#if NEW\n  start(1);\n#endif\n#if OLD\n  start(2);\n#endif\n", "NEW || OLD"),
+        ("#if NEW\n  start(1);\n#endif\n#if OLD\n  middle(2);\n#endif\n", "NEW || OLD"),
+        ("#if NEW\n  start(1);\n#endif\n  start(2);\n", None),
+        ("#if ALL\n#if NEW\n  start(1);\n#endif\n#if OLD\n  start(2);\n#endif\n#endif\n", "ALL && (NEW || OLD)"),
+        ("#if ALL\n  start(1);\n#if NEW\n  start(2);\n#endif\n#endif\n", "ALL"),
+        # A function that is handed on is called by nobody where that is not compiled.
+        ("#if NEW\n  start(1);\n#endif\n#if OLD\n  auto run = &start; run(2);\n#endif\n", "NEW || OLD"),
+    ],
+)
+def test_a_launch_is_compiled_under_what_all_ways_to_it_share(code: str, compiled: str | None) -> None:
+    text = f"""#define NEW 1
+#define OLD 1
+#define ALL 1
+{KERNEL}void start(int n) {{ k<<<n, 32>>>(0); cudaMemsetAsync(nullptr, 0, n); }}
+void middle(int n) {{ start(n); }}
+void f(torch::Tensor& x, int n) {{
+{code}}}
+TORCH_LIBRARY(ns, m) {{ m.impl("f", torch::kCUDA, &f); }}
+"""
+    found = walk_of(text, "ns::f").implementations[0]
+    assert [one.compiled for one in found.launches] == [compiled]
+    assert [one.compiled for one in found.terminals] == [compiled]
+
+
 RUNS, ASKS = "#define START(K, ...) K<<<1, 32>>>(__VA_ARGS__)\n", "#define START(K, ...) K(0)\n"
 
 
