@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 from opwalker.notation.regex import Regex
-from opwalker.notation.said_once import is_constant, said_once
+from opwalker.notation.said_once import is_constant, said_once, without_truths
 from opwalker.notation.some_builds import is_of_some_builds
 from opwalker.notation.tensor_expression import (
     as_comparison,
@@ -68,12 +68,13 @@ _PLACES = {-1: "the last dimension", -2: "the second-last dimension"}
 def in_words(condition: Expr | str) -> str | None:
     """The clause that a condition says; None where it would be code alone."""
     expr = parse_expression(condition) if isinstance(condition, str) else condition
-    return _clause(expr)
+    return _clause(without_truths(expr))
 
 
 def said(condition: Expr | str) -> str:
     """The clause that a condition says, or its code."""
     expr = parse_expression(condition) if isinstance(condition, str) else condition
+    expr = without_truths(expr)
     return _clause(expr) or print_expression(expr)
 
 

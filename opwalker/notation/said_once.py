@@ -1,12 +1,15 @@
 """Parts of a condition that go without saying beside others: ``n != 1`` beside ``n == 2``.
 
 In: the parts of a chain of ``&&`` or ``||``. Out: those that are left. Only comparisons of one thing with constants are
-looked at; parts that contradict each other are all left.
+looked at; ``without_truths`` leaves out what is written as ``true`` or ``false``. Parts that contradict each
+other are all left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from opwalker.notation.comparisons import COMPARISONS
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression
@@ -37,6 +40,30 @@ def said_once(parts: Sequence[Expr], operator: str) -> list[Expr]:
         return operator == "&&" and known and COMPARISONS[part.text](number, limit)
 
     return [part for part in parts if not goes(part)]
+
+
+def truth_of(expr: Expr) -> bool | None:
+    """What a condition says that is written out as ``true``, ``0`` and their like; None for any other."""
+    if expr.kind == "unary" and expr.text == "!":
+        inner = truth_of(expr.parts[0])
+        return None if inner is None else not inner
+    if expr.kind == "name":
+        return {"true": True, "false": False}.get(expr.text)
+    number = whole(expr) if expr.kind == "number" else None
+    return None if number is None else bool(number)
+
+
+def without_truths(expr: Expr) -> Expr:
+    """A condition without what is written out as true or false and changes nothing: ``true && c`` and ``false || c``
+    are ``c``."""
+    if expr.kind != "binary" or expr.text not in ("&&", "||"):
+        return expr
+    neutral = expr.text == "&&"
+    parts = [without_truths(part) for part in expr.parts]
+    kept = [part for part in parts if truth_of(part) is not neutral]
+    if len(kept) == len(parts):
+        return replace(expr, parts=tuple(parts)) if tuple(parts) != expr.parts else expr
+    return kept[0] if kept else parts[0]
 
 
 def _meant(constant: Expr) -> str:

@@ -18,6 +18,7 @@ from opwalker.model.body import Block, LocalFact
 from opwalker.notation.check_words import in_words
 from opwalker.notation.cpp_expression import Expr, negated, parse_expression, print_expression, terms
 from opwalker.notation.regex import Regex
+from opwalker.notation.said_once import truth_of
 from opwalker.notation.some_builds import in_some_builds, is_of_some_builds
 from opwalker.views.implied import implied
 from opwalker.views.ops import shown_condition
@@ -140,7 +141,8 @@ class Branches:
                 subjects = {_subject(part) for one in (*outer, *conditions) for part in terms(one, "||")}
                 if outer and len(subjects) == 1 and "" not in subjects:
                     return (*outer, *conditions), around
-            return tuple(conditions), number
+            # Into a branch of `if (false)` nothing leads.
+            return tuple([one for one in conditions if truth_of(one) is not False] or conditions), number
         if block.kind == "case":
             switch = self._switch(number)
             if switch < 0:
@@ -338,7 +340,9 @@ def _said_once(guards: Sequence[Guard]) -> list[Guard]:
     kept = [
         guard
         for guard in guards
-        if guard.condition.kind != "raw" and not all(_is_said(test, equal) for test in terms(guard.condition, "&&"))
+        if guard.condition.kind != "raw"
+        and truth_of(guard.condition) is not True
+        and not all(_is_said(test, equal) for test in terms(guard.condition, "&&"))
     ]
     gone = implied([guard.condition for guard in kept]) if len(kept) > 1 else set()
     return [guard for number, guard in enumerate(kept) if number not in gone]

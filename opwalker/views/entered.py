@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from opwalker.model.cpp import Function
 from opwalker.model.reach import Reach
 from opwalker.notation.check_words import said
 from opwalker.notation.condition_parse import parse_condition
-from opwalker.notation.condition_terms import conjoin, disjoin, negate, print_condition
+from opwalker.notation.condition_terms import Junction, conjoin, disjoin, negate, print_condition
 from opwalker.notation.cpp_expression import Expr, negated, print_expression
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import any_of
@@ -84,7 +84,11 @@ class Entered:
         """The preprocessor conditions that a place stands under, with what all ways from the host function to it have
         in common: a launch that one of two calls leads to is compiled where either of them is."""
         outer = self._compiled_of(body.path, body.function) if body.function is not None else ()
-        return tuple(dict.fromkeys((*self._way.compiled(body, offset), *outer)))
+        # Of two that differ in the order of their parts alone, one is enough.
+        said: dict[Hashable, str] = {}
+        for term in (*self._way.compiled(body, offset), *outer):
+            said.setdefault(_unordered(term), term)
+        return tuple(said.values())
 
     def _compiled_of(self, path: str, function: Function) -> tuple[str, ...]:
         """The preprocessor conditions that every use of a function stands under."""
@@ -201,6 +205,12 @@ def _one_of(rest: list[tuple[str, ...]], tests: dict[str, Expr], demanded: set[s
     if len(ways) > _WAYS or len(whole) > _LONG or any(_DEFINITION in word for way in ways for word in way):
         return (f"one of {len(ways)} branches leads to it",)
     return (whole,)
+
+
+def _unordered(term: str) -> Hashable:
+    """What tells preprocessor conditions apart but for the order of their parts."""
+    told = parse_condition(term)
+    return (told.operator, frozenset(told.terms)) if isinstance(told, Junction) else told
 
 
 def _in_common(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches
 from opwalker.views.elements import elements_of, is_element
 from opwalker.views.returns import words_of
-from opwalker.views.value_facts import NOTHING_KNOWN, Known
+from opwalker.views.value_facts import NOTHING_KNOWN, Known, made_once
 from opwalker.views.value_marks import Marks
 
 #: Names of one body that are told, and characters of a value.
@@ -107,7 +107,7 @@ def _value(body: Body, held: LocalFact) -> str | None:
     text = body.written(held.value).strip()
     if text[:1] in "({" and match_bracket(text, 0) == len(text):
         text = text[1:-1].strip()
-    if is_element(body, held) or "[&]" in text or "{" in text:
+    if is_element(body, held) or made_once(body, held) or "[&]" in text or "{" in text:
         return None
     return text if text and len(text) <= _LONG else None
 

@@ -16,6 +16,7 @@ from opwalker.model.host import ReturnFact
 from opwalker.notation.check_words import said
 from opwalker.notation.cpp_expression import Expr, name, negated, print_expression
 from opwalker.notation.regex import Regex
+from opwalker.notation.said_once import truth_of
 from opwalker.notation.some_builds import in_some_builds
 from opwalker.views.branches import Branches, Guard, needed
 from opwalker.views.ops import shown_condition
@@ -235,6 +236,7 @@ def past_words(guards: Sequence[Guard], around: Sequence[Guard] = ()) -> tuple[s
 
 
 def _printed(guards: Sequence[Guard]) -> str:
+    guards = [guard for guard in guards if truth_of(guard.condition) is not True] or guards
     whole = guards[0].condition
     for guard in guards[1:]:
         whole = Expr("binary", "&&", (whole, guard.condition))

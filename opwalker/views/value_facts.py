@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from opwalker.expand.bodies import Body
-from opwalker.notation.cpp_expression import Expr
+from opwalker.model.body import LocalFact
+from opwalker.notation.cpp_expression import Expr, parse_expression, walk
 from opwalker.notation.tensor_expression import asked, dimension_of, rank_of, stride_of
 
 if TYPE_CHECKING:
@@ -57,6 +58,19 @@ def passed_on(expr: Expr) -> str | None:
     if expr.kind == "call" and expr.parts[0].kind == "member" and expr.parts[0].simple in ("value", "contiguous"):
         return passed_on(expr.parts[0].parts[0]) if len(expr.parts) == 1 else None
     return expr.text if expr.kind == "name" and re.fullmatch(r"\w+", expr.text) else None
+
+
+def made_once(body: Body, held: LocalFact) -> bool:
+    """Whether a local holds what it is made from in the first call alone: a ``static`` that is set later, or one that
+    is made from what each call has of its own."""
+    words = held.type.split()
+    if held.value is None or "constexpr" in words or not {"static", "thread_local"}.intersection(words):
+        return False
+    if body.assigns.get(held.name):
+        return True
+    names = {node.text for node in walk(parse_expression(body.text(held.value))) if node.kind == "name"} - {held.name}
+    own = {p.name for p in body.function.parameters} if body.function is not None else set()
+    return any(name in own or body.locals_at(name, held.start) for name in names)
 
 
 def is_size(expr: Expr) -> bool:

@@ -20,7 +20,7 @@ from opwalker.notation.cpp_expression import Expr, changed, parse_expression, pr
 from opwalker.notation.cpp_expression import name as named
 from opwalker.notation.regex import Regex
 from opwalker.views.branches import Branches, differs
-from opwalker.views.value_facts import NOTHING_KNOWN, Call, Found, Known, is_size, passed_on
+from opwalker.views.value_facts import NOTHING_KNOWN, Call, Found, Known, is_size, made_once, passed_on
 from opwalker.views.value_marks import Marks
 
 #: Expressions larger than this stay names: a reader gains nothing.
@@ -126,6 +126,8 @@ class Values:
                 values, text, offset = values.call.values, given, values.call.offset
                 continue
             held = values._single(text, offset)
+            if held is not None and made_once(values.body, held):
+                return values, text, offset
             if not tensor and (values.body.assigns.get(text) or not values.certain(text)):
                 return values, text, offset
             inner = None
@@ -232,7 +234,7 @@ class Values:
         return held[0]
 
     def _initial(self, held: LocalFact, found: Found, steps: int) -> Expr | None:
-        if held.value is None or self._in_loop_head(held) or differs(self.body, held):
+        if held.value is None or self._in_loop_head(held) or differs(self.body, held) or made_once(self.body, held):
             return None
         if self.body.lambda_at(held.value) is not None:
             return None

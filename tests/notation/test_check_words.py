@@ -88,6 +88,13 @@ def test_words(code: str, words: str) -> None:
         ('s != "a" && s == "b" && m == 1', 's is "b" and m is 1'),
         ("n != 1 || n == 2", "n is not 1"),
         ("n != 1 || n == 2 || m > 3", "n is not 1 or m is greater than 3"),
+        # What is written out as true or false is no condition of anything.
+        ("true && n == 2", "n is 2"),
+        ("!false && a && true", "a"),
+        ("false || n == 2 || m > 3", "n is 2 or m is greater than 3"),
+        ("0 || n == 2", "n is 2"),
+        ("true && true", "true"),
+        ("false && n == 2", "false and n is 2"),
         # What contradicts another part, or says more than it, is told.
         ("n == 4 && n >= 8", "n is 4 and is at least 8"),
         ("n != 1 && n == 1", "n is not 1 and is 1"),

@@ -165,6 +165,22 @@ def test_a_chain_of_ifs() -> None:
     assert [one.message for one in found.fails] == ['"too old"']
 
 
+def test_a_chain_that_begins_with_a_branch_for_nothing() -> None:
+    head = """#define CASE(TYPE, T) else if (x.scalar_type() == at::TYPE) { k<T><<<1, 1>>>(nullptr); }
+"""
+    code = """if (false) {
+  }
+  CASE(kFloat, float)
+  CASE(kHalf, half)
+  else { TORCH_CHECK(false, "type"); }"""
+    found = walked(code, head)
+    (made,) = found.branches
+    assert [row.under for row in made.rows] == [("x is of type Float",), ("x is of type Half",)]
+    assert [fail.words for fail in made.fails] == ["x is of type Float or Half"]
+    assert [one.conditions for one in found.launches] == [("x is of type Float",), ("x is of type Half",)]
+    assert [check.words for check in found.host.checks] == ["x is of type Float or Half"]
+
+
 def test_a_run_of_early_returns() -> None:
     code = """if (n >= 90) {
       go<90>(a);

@@ -30,6 +30,8 @@ def launch(code: str, head: str = "", parameters: str = "torch::Tensor& x, int n
         ("int b = n; b *= 2; b = b + 1; k<<<b, 1>>>(a);", "n * 2 + 1", "1"),
         ("int b = (n + 3) / 4 * 4; k<<<b, 1>>>(a);", "(n + 3) / 4 * 4", "1"),
         ("int64_t b = n; k<<<static_cast<unsigned int>(b), 1>>>(a);", "n", "1"),
+        ("static const int b = 16; k<<<b, 1>>>(a);", "16", "1"),
+        ("static int b = 0; b = n; k<<<b, 1>>>(a);", "n", "1"),
     ],
 )
 def test_names_are_followed_back(code: str, grid: str, block: str) -> None:
@@ -50,6 +52,11 @@ def test_names_are_followed_back(code: str, grid: str, block: str) -> None:
         "int b = n; n = n / 2; k<<<b, 1>>>(a);",
         "int b = n; n++; k<<<b, 1>>>(a);",
         "int b; b = n; n -= 1; k<<<b, 1>>>(a);",
+        # A local that is kept holds what it is made from in the first call alone.
+        "static int b = 0; if (b == 0) { b = count(); } k<<<b, 1>>>(a);",
+        "static int b = n; k<<<b, 1>>>(a);",
+        "int most = n * 2; static const int b = most; k<<<b, 1>>>(a);",
+        "static thread_local int b = 1; k<<<b, 1>>>(a); b = 2;",
     ],
 )
 def test_what_is_not_certain_stays_a_name(code: str) -> None:
@@ -230,6 +237,7 @@ TORCH_LIBRARY(ns, m) {{ m.impl("f", torch::kCUDA, &f); }}
         # One of two calls is enough for the launch to be compiled.
         ("#if NEW\n  start(1);\n#endif\n#if OLD\n  start(2);\n#endif\n", "NEW || OLD"),
         ("#if NEW\n  start(1);\n#endif\n#if OLD\n  middle(2);\n#endif\n", "NEW || OLD"),
+        ("#if NEW || OLD\n#if OLD\n  start(1);\n#endif\n#if NEW\n  start(1);\n#endif\n#endif\n", "NEW || OLD"),
         ("#if NEW\n  start(1);\n#endif\n  start(2);\n", None),
         ("#if ALL\n#if NEW\n  start(1);\n#endif\n#if OLD\n  start(2);\n#endif\n#endif\n", "ALL && (NEW || OLD)"),
         ("#if ALL\n  start(1);\n#if NEW\n  start(2);\n#endif\n#endif\n", "ALL"),

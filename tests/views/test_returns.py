@@ -28,6 +28,7 @@ def returns(code: str, head: str = "") -> Returns:
         ("if (n > 0) { h(); return 1; } else { g(); } g();", ("n is greater than 0",), "1"),
         ("if (n > 0) { if (m == 1) return 2; } g();", ("n is greater than 0", "m is 1"), "2"),
         ("if (n == 1) { h(); } else if (n == 2) { return 3; } g();", ("n is 2",), "3"),
+        ("if (false) { } else if (n == 2) { return 3; } g();", ("n is 2",), "3"),
         ("if (x.numel() == 0) return 4; g<<<1, 1>>>(n);", ("x has 0 elements",), "4"),
     ],
 )
