@@ -166,7 +166,7 @@ class MacroTable:
         if not self.configuration.closed or self._may_be_set(name) or name in self._known:
             return False
         closure = self._index.closure(root)
-        return all(path in closure for path in self._index.store.paths_of(name, ("macro",)))
+        return all(path in closure for path in self._definers(name))
 
     def _may_be_set(self, name: str) -> bool:
         """Whether a flag or a header that is not in the tree may set a macro that no file of the tree sets."""
@@ -362,8 +362,8 @@ class MacroTable:
         """The includes of a file above an offset that lead to a definition of ``name``, and whether each is read."""
         definers = self._definers(name)
         out: list[tuple[str, bool | None]] = []
-        if not definers:
-            return _NONE
+        if name not in self._index.names_of_kind("undef"):
+            return _NONE  # it means one thing, however often its file is read
         for at, included in self._index.includes(path):
             if at < offset and (included in definers or self._included_defines(name, included)):
                 value = self._reached(path, at, root)
