@@ -57,6 +57,8 @@ def declared_in(source: str, node, block: int = -1) -> list[LocalFact]:
         if declarator.type == "init_declarator":
             inner = declarator.child_by_field_name("declarator")
         stars = ""
+        # Where the extents of an array of arrays begin: the outermost declarator holds the last of them.
+        arrays = -1
         span = _span(value) if value is not None else None
         while inner is not None and inner.type != "identifier":
             if inner.type == "pointer_declarator":
@@ -65,7 +67,9 @@ def declared_in(source: str, node, block: int = -1) -> list[LocalFact]:
                 stars += "&&" if source.startswith("&&", inner.start_byte) else "&"
             elif inner.type == "array_declarator":
                 size = inner.child_by_field_name("size")
-                stars += f"[{one_line(source, size) if size is not None else ''}]"
+                arrays = arrays if arrays >= 0 else len(stars)
+                extent = f"[{one_line(source, size) if size is not None else ''}]"
+                stars = stars[:arrays] + extent + stars[arrays:]
             elif inner.type == "function_declarator":
                 # `dim3 grid(n);` reads as a function's declaration: its "parameters" are constructor arguments.
                 listed = inner.child_by_field_name("parameters")

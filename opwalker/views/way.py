@@ -20,10 +20,13 @@ from opwalker.model.walk import PathStep
 from opwalker.notation.condition_parse import parse_condition
 from opwalker.notation.condition_terms import names_of
 from opwalker.notation.cpp_expression import Expr, parse_expression, print_expression
+from opwalker.notation.regex import Regex
 from opwalker.views.constants import constant_seen, takes_reference
 from opwalker.views.value_facts import Call, Known
 from opwalker.views.values import Values
 
+#: A number, as a default.
+_NUMBER = Regex(r"\d+|0[xX][0-9a-fA-F]+")
 #: What launches are compiled under beside the flags of a project.
 _TOOLCHAIN = TOOLCHAIN | {"__CUDA_ARCH__"}
 
@@ -108,6 +111,10 @@ class Way:
         if not calls:
             return Values(self.body_of(path, function), None, self.known)
         arguments = [self._arguments(caller.body, call, function) for call in calls]
+        given = {name for a in arguments for name in a}
+        if any(len(a) < len(given) for a in arguments):
+            defaults = {name: value for name, value in _defaults(function).items() if name in given}
+            arguments = [{**defaults, **a} for a in arguments]
         first = arguments[0]
         same = {
             name: value
@@ -115,11 +122,13 @@ class Way:
             if all(print_expression(a.get(name, Expr("raw"))) == print_expression(value) for a in arguments)
         }
         differing = {
-            name: tuple((a[name], call.start) for a, call in zip(arguments, calls, strict=True) if name in a)
-            for name in sorted({name for a in arguments for name in a} - set(same))
+            name: tuple((a[name], call.start) for a, call in zip(arguments, calls, strict=True))
+            for name in sorted(given - set(same))
+            # Where a call gives none, and the default is no plain number, what it is there is not known.
+            if all(name in a for a in arguments)
         }
         # What differs is known by its own name: a default would be wrong.
-        same.update((name, Expr("name", name)) for name in differing)
+        same.update((name, Expr("name", name)) for name in sorted(given - set(same)))
         call = Call(caller, same, calls[0].start, differing)
         return Values(self.body_of(path, function), call, self.known)
 
@@ -158,3 +167,10 @@ class Way:
         if key not in self._references:
             self._references[key] = takes_reference(self._workbench, name, position)
         return self._references[key]
+
+
+def _defaults(function: Function) -> dict[str, Expr]:
+    """The defaults of parameters that are plain numbers, which mean the same wherever they are taken."""
+    given = [(p.name, p.default) for p in function.parameters]
+    given += [(p.name, p.default) for p in template_parameters(function.template) if p.type is not None]
+    return {name: parse_expression(text) for name, text in given if name and text and _NUMBER.fullmatch(text.strip())}

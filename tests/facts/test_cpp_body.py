@@ -128,6 +128,8 @@ LOCALS = [
     ("using e::f;", [("f", "using", "e::f")]),
     ("static constexpr int N = 3;", [("N", "static constexpr int", "3")]),
     ("__shared__ float sm[32];", [("sm", "__shared__ float[32]", None)]),
+    ("__shared__ float sm[4][kRows][32];", [("sm", "__shared__ float[4][kRows][32]", None)]),
+    ("float* rows[2][3], x;", [("rows", "float*[2][3]", None), ("x", "float", None)]),
     ("extern __shared__ char smem[];", [("smem", "extern __shared__ char[]", None)]),
     ("Foo foo;", [("foo", "Foo", None)]),
     ("std::vector<int> v(3, 4);", [("v", "std::vector<int>", "(3, 4)")]),

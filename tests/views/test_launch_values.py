@@ -129,6 +129,21 @@ def test_calls_that_differ_leave_the_parameter_alone() -> None:
         assert (found.grid_resolved, [(n.name, n.value) for n in found.names]) == ("size", [("size", "1 or n")])
 
 
+@pytest.mark.parametrize(
+    ("head", "calls", "names"),
+    [
+        ("template <int T = 16> void go(float* a, int n)", "go<32>(a, n); go(a, n);", [("T", "32 or 16")]),
+        ("template <int T = 16> void go(float* a, int n)", "go<16>(a, n); go(a, n);", []),
+        ("template <int T = kTile> void go(float* a, int n)", "go<32>(a, n); go(a, n);", []),
+        ("void go(float* a, int n, int T = 4)", "go(a, n); go(a, n, 8);", [("T", "4 or 8")]),
+    ],
+)
+def test_a_call_that_gives_nothing_gives_the_default(head: str, calls: str, names: list[tuple[str, str]]) -> None:
+    text = f"{head} {{ k<<<T, 1>>>(a); }}\n"
+    found = launch(calls, text, "float* a, int n, bool wide")
+    assert [(n.name, n.value) for n in found.names] == names
+
+
 def test_a_dim3_that_is_passed_on() -> None:
     head = "void go(dim3 grid, float* a) { k<<<grid, 1>>>(a); }\n"
     assert launch("dim3 g(n, 4); go(g, a);", head).grid_resolved == "n, 4"

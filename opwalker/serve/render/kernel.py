@@ -35,7 +35,12 @@ def kernel_step(kernel: Kernel) -> Step:
     )
     groups = [Group(label, tuple(rows)) for label, rows in kinds if rows]
     worth_knowing = ("launch bounds", "shared memory", "barriers", "atomics")
-    groups += none_found(label for label, rows in kinds if not rows and label in worth_knowing)
+    missing = [label for label, rows in kinds if not rows and label in worth_knowing]
+    own = [label for label in missing if label != "launch bounds"]
+    if own and kernel.device_functions:
+        # What the device functions do that it calls stands with them, and in the synchronisation of the walk.
+        missing = [*missing[: len(missing) - len(own)], f"in its own body: {', '.join(own)}"]
+    groups += none_found(missing)
     return Step(title, tuple(groups))
 
 
