@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from opwalker.expand.arity import is_pack
 from opwalker.expand.deduction import Mismatch, unify
 from opwalker.expand.environment import Environment, Tools
@@ -17,10 +19,16 @@ from opwalker.expand.resolve import Candidate, Context
 from opwalker.expand.shapes import shape
 from opwalker.expand.specialised import head_of
 from opwalker.expand.template_heads import TemplateParameter
-from opwalker.expand.terms import NoType, PackTerm, Term, TypeTerm, Unknown, flattened
+from opwalker.expand.terms import ConstTerm, NoType, PackTerm, Term, TypeTerm, Unknown, flattened
 from opwalker.expand.tokens import names_any
 from opwalker.model.body import Span2
 from opwalker.model.cpp import Function
+from opwalker.notation.regex import Regex
+
+#: A parameter that takes what it is given as it is: a variable by reference, any other value by its type.
+_FORWARDED = Regex(r"\s*([A-Za-z_]\w*)\s*&&\s*\Z")
+_VARIABLE = Regex(r"\(*\s*([A-Za-z_]\w*)(?:\s*(?:\.|->)\s*[A-Za-z_]\w*|\s*\[[^\[\]]*\])*\s*\)*\Z")
+_PASSED_ON = Regex(r"(?:std::)?forward\s*<\s*([A-Za-z_]\w*)\s*>\s*\([^()]*\)\Z")
 
 
 class Binder:
@@ -157,6 +165,8 @@ class Binder:
             except Unknown:
                 continue
             self._one(text, actual, missing, found, inside)
+            if (forwarded := _FORWARDED.match(text)) and isinstance(term := found.get(forwarded[1]), TypeTerm):
+                found[forwarded[1]] = _by_name(term, piece, scope)
         for name, term in found.items():
             bound.setdefault(name, term)
 
@@ -220,3 +230,24 @@ class Binder:
             return
         for name, listed in each.items():
             found.setdefault(name, PackTerm(tuple(listed)))
+
+
+def _by_name(term: TypeTerm, text: str, scope: Environment) -> TypeTerm:
+    """What is deduced for a ``T&&`` from what is passed: a reference, where that is a variable, a part of one, or one
+    that is passed on."""
+    if passed_on := _PASSED_ON.match(text):
+        held = scope.frame.bound.get(passed_on[1]) if scope.frame is not None else None
+        return replace(term, by_name=isinstance(held, TypeTerm) and held.by_name)
+    found = _VARIABLE.match(text)
+    if found is None or found[1] in ("true", "false", "nullptr", "this"):
+        return term
+    if text != found[1]:
+        return replace(term, by_name=True)
+    local = next(iter(scope.body.locals_at(text, scope.offset)), None)
+    constant = local is not None and "*" not in local.type and "const" in local.type.split()
+    if constant and not term.text.endswith(" const"):
+        return TypeTerm(f"{term.text} const", by_name=True)
+    try:
+        return replace(term, by_name=not isinstance(scope.term(text), ConstTerm) or local is not None)
+    except Unknown:
+        return replace(term, by_name=True)

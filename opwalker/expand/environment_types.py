@@ -108,6 +108,9 @@ class TypeReading:
         mapped = cpp_type(text)
         if mapped is not None:
             return TypeTerm(mapped)
+        bound = self.frame.bound.get(text) if self.frame is not None else None
+        if isinstance(bound, TypeTerm) and bound.by_name:
+            return bound
         held = shape(text)
         if held.parameters is not None:
             result = self.type(held.base).text
@@ -116,6 +119,9 @@ class TypeReading:
         known = builtin(held.base)
         if known is None:
             known = self._type_name(held.base)
+            bound = self.frame.bound.get(held.base) if self.frame is not None else None
+            if isinstance(bound, TypeTerm) and bound.by_name and not held.const:
+                known += "&"
         inner = shape(known)
         marks = tuple(self._extent(mark) for mark in held.marks)
         if marks and marks[0] in ("&", "&&") and inner.marks and inner.marks[-1] in ("&", "&&"):

@@ -27,9 +27,11 @@ class NoMember(Unknown):
 
 
 class TypeTerm(Struct, frozen=True):
-    """A type in canonical spelling (``unsigned char``, ``c10::Half``, ``ns::Traits<64, true>``)."""
+    """A type in canonical spelling (``unsigned char``, ``c10::Half``, ``ns::Traits<64, true>``). ``by_name`` says that
+    it was deduced for a ``T&&`` from a variable: ``T`` itself is then a reference to it."""
 
     text: str
+    by_name: bool = False
 
 
 class ConstTerm(Struct, frozen=True):
@@ -225,7 +227,7 @@ def print_term(term: Term, parameter_type: str | None) -> str:
     if not isinstance(term, ConstTerm):
         if isinstance(term, TypeTerm) and ("]&" in term.text or "]*" in term.text):
             return _TO_ARRAY.sub(r" (\2)\1", term.text)
-        return term.text
+        return f"{term.text}&" if isinstance(term, TypeTerm) and term.by_name else term.text
     kind = parameter_type if parameter_type and parameter_type != "auto" else term.type
     if isinstance(term.value, float):
         return repr(term.value)
