@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 class Call(Struct, frozen=True):
     """The call that a body is entered by: its arguments by parameter name, as the caller writes them, and where;
-    ``differing`` are parameters that several calls give different values, each with where it stands."""
+    ``differing`` are parameters that several calls give different values, each with where it stands; none where one
+    of them is not known."""
 
     values: Values
     arguments: Mapping[str, Expr]

@@ -26,7 +26,7 @@ from opwalker.views.value_facts import Call, Known
 from opwalker.views.values import Values
 
 #: A number, as a default.
-_NUMBER = Regex(r"\d+|0[xX][0-9a-fA-F]+")
+_NUMBER = Regex(r"-?(?:\d+\.?\d*|\.\d+)[fFuUlL]*|0[xX][0-9a-fA-F]+|true|false|nullptr")
 #: What launches are compiled under beside the flags of a project.
 _TOOLCHAIN = TOOLCHAIN | {"__CUDA_ARCH__"}
 
@@ -122,13 +122,14 @@ class Way:
             if all(print_expression(a.get(name, Expr("raw"))) == print_expression(value) for a in arguments)
         }
         differing = {
-            name: tuple((a[name], call.start) for a, call in zip(arguments, calls, strict=True))
-            for name in sorted(given - set(same))
             # Where a call gives none, and the default is no plain number, what it is there is not known.
+            name: tuple((a[name], call.start) for a, call in zip(arguments, calls, strict=True))
             if all(name in a for a in arguments)
+            else ()
+            for name in sorted(given - set(same))
         }
         # What differs is known by its own name: a default would be wrong.
-        same.update((name, Expr("name", name)) for name in sorted(given - set(same)))
+        same.update((name, Expr("name", name)) for name in differing)
         call = Call(caller, same, calls[0].start, differing)
         return Values(self.body_of(path, function), call, self.known)
 
