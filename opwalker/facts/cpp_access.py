@@ -32,7 +32,7 @@ def read_accesses(text: str, blocks: tuple[Block, ...]) -> AccessFacts:
     parser, query, cursor = _tools()
     source = _HEAD + mask(text) + "}"
     tree = parser.parse(source.encode("ascii"))
-    return _Reader(source, cursor(query).captures(tree.root_node), blocks).facts()
+    return _Reader(source, tree.root_node, cursor(query).captures(tree.root_node), blocks).facts()
 
 
 def _moving(node) -> tuple[bool, bool] | None:
@@ -42,6 +42,13 @@ def _moving(node) -> tuple[bool, bool] | None:
     return (name in STORES, name in LOADS) if name in STORES | LOADS else None
 
 
+def _declares(node) -> bool:
+    """Whether a name stands where a variable or parameter is declared by it."""
+    around = node.parent
+    kind = around.type if around is not None else ""
+    return kind.endswith(("declarator", "declaration")) and around.child_by_field_name("value") != node
+
+
 def _first(node):
     """A call's first argument."""
     listed = node.child_by_field_name("arguments") if node.type == "call_expression" else None
@@ -49,8 +56,11 @@ def _first(node):
 
 
 class _Reader:
-    def __init__(self, source: str, captures: dict, blocks: tuple[Block, ...]) -> None:
+    def __init__(self, source: str, root, captures: dict, blocks: tuple[Block, ...]) -> None:
         self._source = source
+        self._root = root
+        #: The places of each name; read where a reference is met.
+        self._named: dict[str, list] | None = None
         self._captures = captures
         self._blocks = blocks
 
@@ -114,9 +124,9 @@ class _Reader:
         start, end = self._span(node)
         return Access("call", start, end, self._span(base), None, *how, self._block(start))
 
-    @staticmethod
-    def _used(node) -> tuple[bool, bool]:
-        """Whether the place is written and whether its value is read; parts of it count as it."""
+    def _used(self, node) -> tuple[bool, bool]:
+        """Whether the place is written and whether its value is read; parts of it count as it, and a reference that is
+        bound to it."""
         inner, outer = node, node.parent
         while outer is not None:
             kind = outer.type
@@ -136,8 +146,36 @@ class _Reader:
                 around = outer.parent.parent if outer.parent is not None else None
                 how = _moving(around) if around is not None and _first(around) == outer else None
                 return how or (False, False)
+            if kind == "init_declarator" and outer.child_by_field_name("value") == inner:
+                return self._through(outer)
             break
         return False, True
+
+    def _through(self, bound) -> tuple[bool, bool]:
+        """How a place is used that a local is made of: of a reference that may change it, as the reference is used."""
+        declarator, declaration = bound.child_by_field_name("declarator"), bound.parent
+        name = next(iter(declarator.named_children), None) if declarator.type == "reference_declarator" else None
+        scope = declaration.parent
+        if name is None or name.type != "identifier" or scope is None or scope.type != "compound_statement":
+            return False, True
+        if any(child.type == "type_qualifier" and child.text == b"const" for child in declaration.children):
+            return False, True
+        uses = [one for one in self._places(name.text) if bound.end_byte <= one.start_byte < scope.end_byte]
+        if any(_declares(one) for one in uses):
+            return False, True  # another variable of the name hides it somewhere
+        found = [self._used(one) for one in uses]
+        return any(written for written, _ in found), any(read for _, read in found)
+
+    def _places(self, name: bytes) -> list:
+        """The places where a name stands as a variable, in order."""
+        if self._named is None:
+            self._named, waiting = {}, [self._root]
+            while waiting:
+                node = waiting.pop()
+                if node.type == "identifier":
+                    self._named.setdefault(node.text, []).append(node)
+                waiting += reversed(node.named_children)
+        return self._named.get(name, [])
 
     def _for(self, node) -> Loop:
         body = node.child_by_field_name("body")
