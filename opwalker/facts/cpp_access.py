@@ -42,6 +42,21 @@ def _moving(node) -> tuple[bool, bool] | None:
     return (name in STORES, name in LOADS) if name in STORES | LOADS else None
 
 
+def _whole(node):
+    """An expression, or the largest one that it is the object of: ``a[i].x[0]`` of ``a[i]``."""
+    outer = node.parent
+    while outer is not None and (
+        outer.type == "parenthesized_expression"
+        or (
+            outer.type in ("field_expression", "subscript_expression")
+            and outer.child_by_field_name("argument") == node
+            and not any(child.type == "->" for child in outer.children)
+        )
+    ):
+        node, outer = outer, outer.parent
+    return node
+
+
 def _declares(node) -> bool:
     """Whether a name stands where a variable or parameter is declared by it."""
     around = node.parent
@@ -112,9 +127,11 @@ class _Reader:
                 return None
             start, end = self._span(listed)
             index = (start + 1, end - 1) if listed.type == "subscript_argument_list" else (start, end)
-        written, read = self._used(node)
+        uses = self._uses(node)
+        written, read = any(one[1] for one in uses), any(one[2] for one in uses)
         start, end = self._span(node)
-        return Access(kind, start, end, self._span(base), index, written, read, self._block(start))
+        through = tuple(uses) if [one[0] for one in uses] != [start] else ()
+        return Access(kind, start, end, self._span(base), index, written, read, self._block(start), through)
 
     def _moved(self, node) -> Access | None:
         """``__ldg(p + i)``; of ``__ldg(&p[i])`` the element is the access."""
@@ -124,19 +141,21 @@ class _Reader:
         start, end = self._span(node)
         return Access("call", start, end, self._span(base), None, *how, self._block(start))
 
-    def _used(self, node) -> tuple[bool, bool]:
-        """Whether the place is written and whether its value is read; parts of it count as it, and a reference that is
-        bound to it."""
-        inner, outer = node, node.parent
-        while outer is not None:
+    def _uses(self, node) -> list[tuple[int, bool, bool]]:
+        """Where a place is used, whether it is written and whether its value is read; parts of it count as it, and so
+        does a reference that is bound to it."""
+        bound = self._bound(node)
+        if bound is not None:
+            return [use for one in bound for use in self._uses(one)]
+        return [(self._span(node)[0], *self._used(node))]
+
+    @staticmethod
+    def _used(node) -> tuple[bool, bool]:
+        """Whether a place is written and whether its value is read."""
+        inner = _whole(node)
+        outer = inner.parent
+        if outer is not None:
             kind = outer.type
-            if kind == "parenthesized_expression" or (
-                kind in ("field_expression", "subscript_expression")
-                and outer.child_by_field_name("argument") == inner
-                and not any(c.type == "->" for c in outer.children)
-            ):
-                inner, outer = outer, outer.parent
-                continue
             if kind == "assignment_expression" and outer.child_by_field_name("left") == inner:
                 operator = outer.child_by_field_name("operator")
                 return True, operator is not None and operator.text != b"="
@@ -146,25 +165,24 @@ class _Reader:
                 around = outer.parent.parent if outer.parent is not None else None
                 how = _moving(around) if around is not None and _first(around) == outer else None
                 return how or (False, False)
-            if kind == "init_declarator" and outer.child_by_field_name("value") == inner:
-                return self._through(outer)
-            break
         return False, True
 
-    def _through(self, bound) -> tuple[bool, bool]:
-        """How a place is used that a local is made of: of a reference that may change it, as the reference is used."""
+    def _bound(self, node) -> list | None:
+        """Where the reference is named that a place is bound to and that may change it; None for no such reference."""
+        whole = _whole(node)
+        bound = whole.parent
+        if bound is None or bound.type != "init_declarator" or bound.child_by_field_name("value") != whole:
+            return None
         declarator, declaration = bound.child_by_field_name("declarator"), bound.parent
         name = next(iter(declarator.named_children), None) if declarator.type == "reference_declarator" else None
         scope = declaration.parent
         if name is None or name.type != "identifier" or scope is None or scope.type != "compound_statement":
-            return False, True
+            return None
         if any(child.type == "type_qualifier" and child.text == b"const" for child in declaration.children):
-            return False, True
+            return None
         uses = [one for one in self._places(name.text) if bound.end_byte <= one.start_byte < scope.end_byte]
-        if any(_declares(one) for one in uses):
-            return False, True  # another variable of the name hides it somewhere
-        found = [self._used(one) for one in uses]
-        return any(written for written, _ in found), any(read for _, read in found)
+        # Another variable of the name may hide it.
+        return uses if not any(_declares(one) for one in uses) else None
 
     def _places(self, name: bytes) -> list:
         """The places where a name stands as a variable, in order."""

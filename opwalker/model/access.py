@@ -14,7 +14,8 @@ STORES = frozenset("__stcg __stcs __stwb __stwt".split())
 class Access(Struct, frozen=True):
     """``base[index]`` (``kind == "index"``), ``*base`` (``"deref"``), ``base->`` (``"arrow"``) or ``__ldg(base)`` and
     its like (``"call"``); ``index`` is None for all but the first. ``written`` where it is assigned to, ``read`` where
-    its value is taken, neither where only its address is."""
+    its value is taken, neither where only its address is. Where a reference is bound to it, these say how that is used,
+    and ``through`` where: ``(offset, written, read)``."""
 
     kind: str
     start: int
@@ -24,6 +25,12 @@ class Access(Struct, frozen=True):
     written: bool
     read: bool
     block: int
+    through: tuple[tuple[int, bool, bool], ...] = ()
+
+    @property
+    def uses(self) -> tuple[tuple[int, bool, bool], ...]:
+        """Each place where the element is touched: ``(offset, written, read)``."""
+        return self.through or ((self.start, self.written, self.read),)
 
 
 class Loop(Struct, frozen=True):

@@ -75,6 +75,6 @@ def _works(body: Body, loop: Loop, start: int, end: int) -> bool:
     def inside(at: int) -> bool:
         return loop.start <= at < loop.end and not any(first <= at < last for first, last in left_out)
 
-    written = any(one.written and inside(one.start) for one in body.accesses.accesses)
+    written = any(wrote and inside(at) for one in body.accesses.accesses for at, wrote, _ in one.uses)
     calls = any(inside(one.start) and not _IDLE.match(one.simple) for one in body.facts.calls)
     return written or calls or any(inside(span[0]) and "sleep" not in body.text(span) for span in body.facts.asm)

@@ -55,12 +55,13 @@ def touched(
     passes: dict[str, None] = {}
     facts = body.accesses
     for access in facts.accesses:
-        if start <= access.start < end and (access.written or access.read):
+        uses = [one for one in access.uses if start <= one[0] < end]
+        if any(written or read for _, written, read in uses):
             name = _name(body, parse_expression(body.text((access.start, access.end))), access.start)
             if name is not None and name.split(".")[0] not in without:
-                if access.read:
+                if any(read for *_, read in uses):
                     reads[name] = None
-                if access.written:
+                if any(written for _, written, _ in uses):
                     writes[name] = None
     shared = shared_names(body)
     for change in facts.changes:

@@ -18,6 +18,9 @@ WRITES, READS, BOTH, NEITHER = (True, False), (False, True), (True, True), (Fals
         ("auto& o = out[i]; auto& p = o; p = 3;", WRITES),
         ("Vec& o = *reinterpret_cast<Vec*>(out + i); o.x = 3;", WRITES),
         ("auto& o = out[i]; [&] { o = 1; }();", WRITES),
+        ("auto& o = (out[i]).x; o = 1;", WRITES),
+        # What the element points at, or what a call makes of it, is no part of it.
+        ("auto& o = at(out[i]); o = 1;", READS),
         ("auto& o = out[i]; o += 1;", BOTH),
         ("auto& o = out[i]; o = 1; g(o);", BOTH),
         ("auto& o = out[i]; float a = o;", READS),
@@ -36,3 +39,10 @@ WRITES, READS, BOTH, NEITHER = (True, False), (False, True), (True, True), (Fals
 def test_an_element_is_used_as_a_reference_to_it_is(code: str, used: tuple[bool, bool]) -> None:
     (found,) = read_accesses(f"{{ {code} }}", ()).accesses
     assert (found.written, found.read) == used
+
+
+def test_a_use_through_a_reference_stands_where_the_reference_is_named() -> None:
+    code = "{ auto& o = out[i]; wait(); o.x = o.y; p[0] = 1; }"
+    first, second = read_accesses(code, ()).accesses
+    assert first.uses == ((code.index("o.x"), True, False), (code.index("o.y"), False, True))
+    assert second.uses == ((code.index("p[0]"), True, False),)
