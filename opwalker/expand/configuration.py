@@ -19,11 +19,12 @@ _COMMON: dict[str, str | None] = {
     "NDEBUG": None,
     "__LP64__": "1",
 }
+#: Set by no build of a kind that is known here; ``__CUDA__`` is of a clang that compiles CUDA itself, in nvcc's place.
 _NEVER = frozenset(
     "_WIN32 _WIN64 _MSC_VER __APPLE__ __INTEL_COMPILER __CUDACC_RTC__ __HIPCC_RTC__ __CLANG_TIDY__ __INTELLISENSE__ "
     "__SYCL_DEVICE_ONLY__ SYCL_LANGUAGE_VERSION DOXYGEN_SHOULD_SKIP_THIS __NVCOMPILER BUILD_NAMEDTENSOR USE_MPS "
     "USE_XPU "
-    "WITH_CUDA_DISABLED __MACA__ USE_MACA USE_MUSA".split()
+    "WITH_CUDA_DISABLED __MACA__ USE_MACA USE_MUSA __CUDA__".split()
 )
 _HIP = (
     "USE_ROCM __HIPCC__ __HIP__ __HIP_PLATFORM_AMD__ __HIP_PLATFORM_HCC__ __HIP_DEVICE_COMPILE__ "

@@ -272,3 +272,18 @@ def test_what_a_header_defines_does_not_hang_on_what_was_asked_before(order: tup
     bench = tree(HEADERS)
     found = {path: shown(choice(bench, "X", path, len(HEADERS[path]))) for path in order}
     assert found == dict.fromkeys(order, ("defs.h", " 1", "proved", 0))
+
+
+CLANG = """#if defined(__clang__) && defined(__CUDA__)
+#define CLANG_CUDA 1
+#endif
+#if !CLANG_CUDA && __CUDACC_VER_MAJOR__ > 12
+#define SM100_SUPPORTED 1
+#endif
+"""
+
+
+def test_nvcc_is_no_clang_that_compiles_cuda() -> None:
+    bench = tree({"config.h": CLANG, "a.cu": '#include "config.h"\n'})
+    assert choice(bench, "CLANG_CUDA") is None
+    assert shown(choice(bench, "SM100_SUPPORTED")) == ("config.h", " 1", "proved", 0)
