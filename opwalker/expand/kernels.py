@@ -272,8 +272,10 @@ class KernelFinder:
         seen.add(key)
         for local in locals_:
             # A lambda returns a kernel where it is called; it is none itself.
-            is_kernel = local.value is not None and (called or body.lambda_at(local.value) is None)
-            if is_kernel and not (local.start <= offset < local.value[0]):
+            if local.value is None or local.start <= offset < local.value[0]:
+                continue
+            held = None if called else body.lambda_at(local.value)
+            if held is None or body.text((held.end, local.value[1])).strip():
                 self._collect(body, local.value, frame, out, seen, depth + 1)
         for assign in body.assigns_at(name, offset):
             self._collect(body, assign.value, frame, out, seen, depth + 1)

@@ -43,6 +43,11 @@ GO = "auto go = [&](auto tag, auto kernel) { kernel<<<1, 32>>>(x); };\n"
             "give_made([&](auto tag, auto kernel) { auto k = kernel; cudaLaunchKernelEx(&config, k, x); });",
             ["made<Narrow>", "made<Wide>"],
         ),
+        ("auto k = []() { return &made<Wide>; }();\nk<<<1, 32>>>(x);", ["made<Wide>"]),
+        (
+            "auto k = [&] { if (x) { return plain; } return other; }();\ncudaLaunchKernelEx(&config, k, x);",
+            ["plain", "other"],
+        ),
         ("typed<float>(x);", ["made<Narrow>"]),
         ("typed<double>(x);", ["made<Wide>"]),
     ],
