@@ -102,14 +102,19 @@ class TypeReading:
         plain = builtin(text)
         return TypeTerm(plain) if plain is not None else self.kept("type", text, self._type)
 
+    def _bound_by_name(self, name: str) -> TypeTerm | None:
+        """What a template parameter is that was deduced for a ``T&&`` from a variable."""
+        bound = self.frame.bound.get(name) if self.frame is not None else None
+        return bound if isinstance(bound, TypeTerm) and bound.by_name else None
+
     def _type(self, text: str) -> TypeTerm:
         self._deeper()
         text = _TEMPLATE.sub("::", " ".join(text.split()))
         mapped = cpp_type(text)
         if mapped is not None:
             return TypeTerm(mapped)
-        bound = self.frame.bound.get(text) if self.frame is not None else None
-        if isinstance(bound, TypeTerm) and bound.by_name:
+        bound = self._bound_by_name(text)
+        if bound is not None:
             return bound
         held = shape(text)
         if held.parameters is not None:
@@ -119,8 +124,7 @@ class TypeReading:
         known = builtin(held.base)
         if known is None:
             known = self._type_name(held.base)
-            bound = self.frame.bound.get(held.base) if self.frame is not None else None
-            if isinstance(bound, TypeTerm) and bound.by_name and not held.const:
+            if self._bound_by_name(held.base) is not None and not held.const:
                 known += "&"
         inner = shape(known)
         marks = tuple(self._extent(mark) for mark in held.marks)

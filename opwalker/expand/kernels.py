@@ -271,9 +271,9 @@ class KernelFinder:
             return True
         seen.add(key)
         for local in locals_:
-            # A lambda returns a kernel where it is called; it is none itself.
             if local.value is None or local.start <= offset < local.value[0]:
                 continue
+            # A lambda returns a kernel where it is called; it is none itself.
             held = None if called else body.lambda_at(local.value)
             if held is None or body.text((held.end, local.value[1])).strip():
                 self._collect(body, local.value, frame, out, seen, depth + 1)

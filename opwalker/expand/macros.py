@@ -360,10 +360,10 @@ class MacroTable:
 
     def _included(self, name: str, path: str, offset: int, root: str) -> Included:
         """The includes of a file above an offset that lead to a definition of ``name``, and whether each is read."""
-        definers = self._definers(name)
-        out: list[tuple[str, bool | None]] = []
         if name not in self._index.names_of_kind("undef"):
             return _NONE  # it means one thing, however often its file is read
+        definers = self._definers(name)
+        out: list[tuple[str, bool | None]] = []
         for at, included in self._index.includes(path):
             if at < offset and (included in definers or self._included_defines(name, included)):
                 value = self._reached(path, at, root)

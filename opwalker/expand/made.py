@@ -21,7 +21,8 @@ from opwalker.expand.macros import MacroTable
 from opwalker.expand.made_names import named_by_macros
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.tokens import tokenize
-from opwalker.facts.cpp_heads import parse_function, parse_parameters
+from opwalker.facts.cpp_functions import placed_parameters
+from opwalker.facts.cpp_heads import parse_function
 from opwalker.facts.cpp_scan import scan
 from opwalker.link.index import Index
 from opwalker.model.cpp import (
@@ -32,7 +33,6 @@ from opwalker.model.cpp import (
     Function,
     Invocation,
     MacroEvent,
-    Parameter,
     Variable,
 )
 from opwalker.model.source import SourceFile
@@ -243,10 +243,8 @@ class _Reader:
         head = parse_function(text, None)
         if head is None or not head.return_type or head.name in self._names:
             return None
-        parameters = tuple(
-            Parameter(kind, name, default, use.offset, use.offset)
-            for kind, name, default, _, _ in parse_parameters(text, head.parameters_start, head.parameters_end)
-        )
+        listed = head.parameters_start, head.parameters_end
+        parameters = placed_parameters(text, listed, use.offset, use.offset)
         return Function(
             head.name,
             (*use.scope, *head.qualifiers),

@@ -15,10 +15,11 @@ from msgspec.structs import replace
 from opwalker.expand.macros import MacroChoice, MacroTable
 from opwalker.expand.preprocess import Preprocessor
 from opwalker.expand.resolve import is_header
-from opwalker.facts.cpp_heads import parse_function, parse_parameters
+from opwalker.facts.cpp_functions import placed_parameters
+from opwalker.facts.cpp_heads import parse_function
 from opwalker.facts.cpp_text import negated
 from opwalker.link.index import Index
-from opwalker.model.cpp import Function, Parameter
+from opwalker.model.cpp import Function
 
 #: Names of macros that lead from one to the next.
 _MAX_STEPS = 16
@@ -102,11 +103,8 @@ class _Reader:
         head = parse_function(text, None)
         if head is None or head.name == function.name or head.name in self._index.names_of_kind("macro"):
             return function
-        start, end = function.offset, function.body_start
-        parameters = tuple(
-            Parameter(kind, name, default, start, end)
-            for kind, name, default, _, _ in parse_parameters(text, head.parameters_start, head.parameters_end)
-        )
+        listed = head.parameters_start, head.parameters_end
+        parameters = placed_parameters(text, listed, function.offset, function.body_start)
         scope = (*function.scope, *head.qualifiers)
         return replace(function, name=head.name, scope=scope, parameters=parameters)
 

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from opwalker.expand.files import Files
 from opwalker.expand.macros import MacroTable
 from opwalker.expand.preprocess import Preprocessor
-from opwalker.facts.cpp_heads import parse_function, parse_parameters
-from opwalker.model.cpp import CppFacts, Function, Parameter
+from opwalker.facts.cpp_functions import placed_parameters
+from opwalker.facts.cpp_heads import parse_function
+from opwalker.model.cpp import CppFacts, Function
 
 
 class Settled:
@@ -57,10 +58,7 @@ class Settled:
             return None
         start, end = min(p.offset for p in placed), max(p.end for p in placed)
         text = self._preprocessor.span(path, start, end, path).full
-        parameters = tuple(
-            Parameter(kind, name, default, end, end)
-            for kind, name, default, _, _ in parse_parameters(text, 0, len(text))
-        )
+        parameters = placed_parameters(text, (0, len(text)), end, end)
         return replace(like, parameters=parameters, condition=facts.conditions.index(outer))
 
     def _like(self, path: str, same: list[Function]) -> Function | None:

@@ -27,7 +27,7 @@ from opwalker.expand.resolve import Candidate, Resolver, is_header
 from opwalker.expand.settled import Settled
 from opwalker.expand.terms import Term
 from opwalker.expand.tokens import tokenize
-from opwalker.facts.cpp_heads import parse_parameters
+from opwalker.facts.cpp_functions import placed_parameters
 from opwalker.link.index import Index
 from opwalker.model.binding import Binding
 from opwalker.model.build import Define
@@ -232,8 +232,7 @@ class Workbench:
         """The parameters of a function with the macros among them expanded; each at the place of the whole list."""
         start, end = function.parameters[0].offset, function.parameters[-1].end
         text = self.unit().preprocessor.span(path, start, end, path).full
-        found = parse_parameters(text, 0, len(text))
-        return tuple(Parameter(kind, name, default, end, end) for kind, name, default, _, _ in found)
+        return placed_parameters(text, (0, len(text)), end, end)
 
     def _template_head(self, path: str, text: str, offset: int) -> str:
         """A template head with its macros expanded."""

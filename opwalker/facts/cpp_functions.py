@@ -75,6 +75,13 @@ def with_body(entry: Function, start: int, end: int, end_line: int) -> Function:
     )
 
 
+def placed_parameters(text: str, span: tuple[int, int], start: int, end: int) -> tuple[Parameter, ...]:
+    """The parameters in a ``span`` of a text that macros made: each stands at ``[start, end)`` of the file, which has
+    no place of its own for it."""
+    found = parse_parameters(text, *span)
+    return tuple(Parameter(kind, name, default, start, end) for kind, name, default, _, _ in found)
+
+
 def _with_strings(blanked: Blanked, piece: str, start: int) -> str:
     """The head's text with strings in default arguments kept, but branches that are not selected still blank."""
     if '"' not in piece:

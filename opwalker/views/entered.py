@@ -72,13 +72,16 @@ class Entered:
     def of(self, path: str, function: Function, deep: int = 0) -> tuple[str, ...]:
         """What holds whenever a function is entered; nothing for the host function."""
         key = (path, function.offset)
-        own = self._way.host.body
-        if own.function is not None and key == (own.path, own.function.offset):
+        if self._is_host(key):
             return ()
         if key not in self._found:
             self._found[key] = ()  # a function that calls itself is entered from elsewhere first
             self._found[key] = self._read(path, function, deep)
         return self._found[key]
+
+    def _is_host(self, key: tuple[str, int]) -> bool:
+        own = self._way.host.body
+        return own.function is not None and key == (own.path, own.function.offset)
 
     def compiled(self, body: Body, offset: int) -> tuple[str, ...]:
         """The preprocessor conditions that a place stands under, with what all ways from the host function to it have
@@ -93,8 +96,7 @@ class Entered:
     def _compiled_of(self, path: str, function: Function) -> tuple[str, ...]:
         """The preprocessor conditions that every use of a function stands under."""
         key = (path, function.offset)
-        own = self._way.host.body
-        if own.function is not None and key == (own.path, own.function.offset):
+        if self._is_host(key):
             return ()
         if key not in self._compiled:
             self._compiled[key] = ()  # a function that calls itself is entered from elsewhere first
